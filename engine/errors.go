@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// Errors of opening.
+var (
+	// ErrLocked: another process, or another Store of this one, has the
+	// directory open for writing.
+	ErrLocked = errors.New("engine: the store is open for writing elsewhere")
+	// ErrNotStore: there is no store in the directory and Options.Create is off.
+	ErrNotStore = errors.New("engine: not a store")
+)
+
+// Errors of writing. Nothing of the transaction happened, unless said so.
+var (
+	// ErrBusy: the write lock is taken (TryBegin), or a transaction is open (Close).
+	ErrBusy = errors.New("engine: a write transaction is open")
+	// ErrFull: there is no room for the transaction. The log is as it was, and
+	// later transactions may succeed.
+	ErrFull = errors.New("engine: no space for the transaction")
+	// ErrExists: the row id or the name is taken.
+	ErrExists = errors.New("engine: already exists")
+	// ErrNotFound: no such row, table, index or object.
+	ErrNotFound = errors.New("engine: not found")
+	// ErrTxDone: the transaction was committed or rolled back.
+	ErrTxDone = errors.New("engine: the transaction has ended")
+	// ErrClosed: the store is closed.
+	ErrClosed = errors.New("engine: the store is closed")
+	// ErrPoisoned: an append or a sync failed before. Nothing is written any
+	// more in this process; reads of the durable state go on. It always comes
+	// wrapped together with the first cause.
+	ErrPoisoned = errors.New("engine: poisoned by an I/O error")
+	// ErrOutcomeUnknown: the commit was appended but its sync failed or was not
+	// waited for, so the transaction may or may not be there after a restart.
+	ErrOutcomeUnknown = errors.New("engine: outcome of the commit is unknown")
+)
+
+// CorruptError tells of bytes on disk that cannot be what the engine wrote.
+type CorruptError struct {
+	File   string // relative to the store's directory
+	Offset int64
+	Reason string
+	Err    error // cause, or nil
+}
+
+// Error names the file, the offset and what is wrong there.
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("engine: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
+}
+
+// Unwrap returns the cause.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// UniqueError refuses a unique index over rows that are equal in it.
+type UniqueError struct {
+	Table   string
+	Index   string
+	Columns []string
+}
+
+// Error uses SQLite's wording.
+func (e *UniqueError) Error() string {
+	cols := make([]string, len(e.Columns))
+	for i, c := range e.Columns {
+		cols[i] = e.Table + "." + c
+	}
+	return "UNIQUE constraint failed: " + strings.Join(cols, ", ")
+}
+
+// corruptIn adds the file's name to an error of decoding or applying a frame
+// at offset. Errors that are not about bytes (a failed read) stay what they are.
+func corruptIn(file string, offset int64, err error) error {
+	var c *CorruptError
+	if errors.As(err, &c) {
+		return err
+	}
+	var w *wal.CorruptError
+	if errors.As(err, &w) {
+		return &CorruptError{File: file, Offset: int64(w.Offset), Reason: w.Reason, Err: err}
+	}
+	return &CorruptError{File: file, Offset: offset, Reason: err.Error(), Err: err}
+}
+
+// poisonError is what everybody gets after the first failed append or sync.
+type poisonError struct{ cause error }
+
+func (e *poisonError) Error() string { return ErrPoisoned.Error() + ": " + e.cause.Error() }
+
+func (e *poisonError) Unwrap() []error { return []error{ErrPoisoned, e.cause} }
+
+// unknownOutcome wraps why the outcome of a commit is not known.
+func unknownOutcome(lsn LSN, cause error) error {
+	return fmt.Errorf("%w (LSN %d): %w", ErrOutcomeUnknown, lsn, cause)
+}
+
+func lockError(err error) error {
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// EventKind says what an Event is about.
+type EventKind uint8
+
+// Kinds of events.
+const (
+	// EventRecovered: the log was replayed at open; Bytes were read, and LSN is the last commit.
+	EventRecovered EventKind = iota + 1
+	// EventTailDropped: recovery dropped Bytes of an unsynced tail of File at Offset.
+	EventTailDropped
+	// EventStrayRemoved: File, which the catalog does not name, was removed.
+	EventStrayRemoved
+	// EventGenerationReady: the file of the next generation exists.
+	EventGenerationReady
+	// EventRotated: the log goes on in Generation, whose first commit is LSN.
+	EventRotated
+	// EventSealed: Generation is sealed at Bytes; LSN is its last commit.
+	EventSealed
+	// EventSchemaProjected: the catalog shows the tables and indexes as of LSN.
+	EventSchemaProjected
+	// EventBackgroundFailed: Err kept a background step from being done; it is
+	// tried again later and no commit is affected.
+	EventBackgroundFailed
+	// EventPoisoned: Err ended writing for this process.
+	EventPoisoned
+)
+
+var eventNames = [...]string{
+	EventRecovered:        "recovered",
+	EventTailDropped:      "tail dropped",
+	EventStrayRemoved:     "stray removed",
+	EventGenerationReady:  "generation ready",
+	EventRotated:          "rotated",
+	EventSealed:           "sealed",
+	EventSchemaProjected:  "schema projected",
+	EventBackgroundFailed: "background step failed",
+	EventPoisoned:         "poisoned",
+}
+
+// String names the kind.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) && eventNames[k] != "" {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event %d", uint8(k))
+}
+
+// Event is something an operator may want to see. Fields that do not apply to
+// its Kind are zero.
+type Event struct {
+	Kind       EventKind
+	Time       time.Time
+	Generation uint64
+	File       string
+	Offset     int64
+	Bytes      int64
+	LSN        LSN
+	Err        error
+}
+
+// String is one line without the time.
+func (e Event) String() string {
+	s := e.Kind.String()
+	if e.Generation != 0 {
+		s += fmt.Sprintf(" generation=%d", e.Generation)
+	}
+	if e.File != "" {
+		s += " file=" + e.File
+	}
+	if e.Offset != 0 {
+		s += fmt.Sprintf(" offset=%d", e.Offset)
+	}
+	if e.Bytes != 0 {
+		s += fmt.Sprintf(" bytes=%d", e.Bytes)
+	}
+	if e.LSN != 0 {
+		s += fmt.Sprintf(" lsn=%d", e.LSN)
+	}
+	if e.Err != nil {
+		s += fmt.Sprintf(" err=%q", e.Err.Error())
+	}
+	return s
+}
+
+// event stamps e and hands it to the listener, if there is one.
+func (s *Store) event(e Event) {
+	if s.opts.Events == nil {
+		return
+	}
+	e.Time = s.opts.Now()
+	s.opts.Events(e)
+}

@@ -1,0 +1,48 @@
+package engine
+
+import "context"
+
+// writeLock serialises write transactions: it is held from before a
+// transaction's first write until its frames are appended (not until they are
+// synced). Waiters are served in the order they came and give up when their
+// context ends, the engine is poisoned or the store is closed.
+//
+// Lock order: write lock → Store.mu (pending roots) → nothing. The catalog is
+// never called under either, except by an id allocation whose block ran out.
+type writeLock struct{ slot chan struct{} }
+
+func newWriteLock() writeLock { return writeLock{slot: make(chan struct{}, 1)} }
+
+// tryAcquire takes the lock if it is free.
+func (l writeLock) tryAcquire() bool {
+	select {
+	case l.slot <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// acquire waits for the lock until ctx ends or one of the stop channels is
+// closed; it reports false for the latter.
+func (l writeLock) acquire(ctx context.Context, poisoned, closed <-chan struct{}) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if l.tryAcquire() {
+		return true, nil
+	}
+	select {
+	case l.slot <- struct{}{}:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-poisoned:
+		return false, nil
+	case <-closed:
+		return false, nil
+	}
+}
+
+// release frees the lock; only its holder may call it.
+func (l writeLock) release() { <-l.slot }

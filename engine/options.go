@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// DefaultGenerationSize is the size at which the log goes on in a new file.
+const DefaultGenerationSize = 64 << 20
+
+const (
+	minGenerationSize = 1 << 10
+	maxGenerationSize = 1 << 40
+)
+
+// Options of Open. Only Dir is required.
+type Options struct {
+	// Dir is the directory of catalog.db, always on the real disk.
+	Dir string
+	// FS holds the log and the lock file; nil means the files below Dir.
+	FS vfs.FS
+	// Create makes the store when there is none and finishes an interrupted
+	// creation; the parent of Dir must exist.
+	Create bool
+	// GenerationSize is how large a log generation grows before the next
+	// transaction goes to a new one (64 MiB). A transaction is never split, so
+	// a file may exceed the size by one transaction.
+	GenerationSize int64
+	// Shards is the number of logs, fixed at creation. Only 1 is available.
+	Shards int
+	// Events, when set, is told what happens. It is called on the engine's own
+	// goroutines and must neither block nor call the Store.
+	Events func(Event)
+	// CatalogSeam lets tests fail commits of the catalog.
+	CatalogSeam *catalog.Seam
+	// Now is the clock of commit records and events (time.Now).
+	Now func() time.Time
+}
+
+// withDefaults fills what was left zero.
+func (o Options) withDefaults() Options {
+	if o.GenerationSize == 0 {
+		o.GenerationSize = DefaultGenerationSize
+	}
+	if o.Shards == 0 {
+		o.Shards = 1
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.FS == nil && o.Dir != "" {
+		o.FS = vfs.OS(o.Dir)
+	}
+	return o
+}
+
+// Validate reports the first option that cannot be.
+func (o Options) Validate() error {
+	switch {
+	case o.Dir == "":
+		return errors.New("engine: Options.Dir is empty")
+	case o.Shards < 0 || o.Shards > 1:
+		return fmt.Errorf("engine: Options.Shards is %d: only 1 is available", o.Shards)
+	case o.GenerationSize != 0 && (o.GenerationSize < minGenerationSize || o.GenerationSize > maxGenerationSize):
+		return fmt.Errorf("engine: Options.GenerationSize is %d: must be between %d and %d",
+			o.GenerationSize, int64(minGenerationSize), int64(maxGenerationSize))
+	}
+	return nil
+}
+
+// String lists the options that shape the store, for logs.
+func (o Options) String() string {
+	return fmt.Sprintf("dir=%q create=%t generation_size=%d shards=%d", o.Dir, o.Create, o.GenerationSize, o.Shards)
+}
