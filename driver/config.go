@@ -1,0 +1,151 @@
+package driver
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// Config says how to open a store. Its fields are the keys of the DSN, and
+// Path. The zero value of a field stands for its default, so Config{Path: dir}
+// is complete.
+type Config struct {
+	// Path is the store's directory. It is made when Mode is "rwc"; its parent
+	// must exist.
+	Path string
+	// Mode is "rwc" (the default: create when missing) or "rw".
+	Mode string
+	// Sync is "full": a commit is acknowledged after its sync.
+	Sync string
+	// BusyTimeout bounds the wait for the write lock when the caller's context
+	// has no earlier deadline; 0 means 10 seconds, a negative duration no wait.
+	BusyTimeout time.Duration
+	// Txlock is "deferred" (the default) or "immediate": whether BEGIN takes
+	// the write lock at once.
+	Txlock string
+	// ForeignKeys is "off": REFERENCES is kept and shown, not enforced.
+	ForeignKeys string
+	// GenerationSize is the size in bytes at which a log file is sealed; 0
+	// means 64 MiB. A single transaction may exceed it.
+	GenerationSize int64
+	// Shards is the number of logs, fixed at creation; 1.
+	Shards int
+	// TimeFormat says how a time.Time is stored: "rfc3339" (the default),
+	// "sqlite", "unix", "unix_milli", "unix_micro" or "unix_nano".
+	TimeFormat string
+	// TimeZone is the IANA name of the location that times read are given in,
+	// "UTC" (the default) or "Local".
+	TimeZone string
+}
+
+// Defaults of the keys.
+const (
+	defaultBusyTimeout    = 10 * time.Second
+	defaultGenerationSize = engine.DefaultGenerationSize
+	minGenerationSize     = 1 << 10
+	maxGenerationSize     = 1 << 40
+)
+
+// noWait is how BusyTimeout says that the lock is not waited for.
+const noWait = time.Duration(-1)
+
+// withDefaults fills in what was left at zero.
+func (c Config) withDefaults() Config {
+	if c.Mode == "" {
+		c.Mode = "rwc"
+	}
+	if c.Sync == "" {
+		c.Sync = "full"
+	}
+	switch {
+	case c.BusyTimeout == 0:
+		c.BusyTimeout = defaultBusyTimeout
+	case c.BusyTimeout < 0:
+		c.BusyTimeout = noWait
+	}
+	if c.Txlock == "" {
+		c.Txlock = "deferred"
+	}
+	if c.ForeignKeys == "" {
+		c.ForeignKeys = "off"
+	}
+	if c.GenerationSize == 0 {
+		c.GenerationSize = defaultGenerationSize
+	}
+	if c.Shards == 0 {
+		c.Shards = 1
+	}
+	if c.TimeFormat == "" {
+		c.TimeFormat = "rfc3339"
+	}
+	if c.TimeZone == "" {
+		c.TimeZone = "UTC"
+	}
+	return c
+}
+
+// Validate reports the first field whose value is not legal, naming its key,
+// the value and what is legal.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	if c.Path == "" {
+		return configError("path", "", "the directory of a store; a store without one needs ephemeral=1, which is not yet available")
+	}
+	if c.Path == ":memory:" {
+		return notAvailable("open", `a store in memory (path ":memory:", ephemeral=1)`)
+	}
+	for _, key := range keys {
+		if err := key.check(key, key.get(&c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// String returns the DSN of the configuration: what differs from the defaults,
+// in the file: form when the path could not be told from it otherwise.
+func (c Config) String() string {
+	def := Config{}.withDefaults()
+	c = c.withDefaults()
+	var query []string
+	for _, key := range keys {
+		if v := key.get(&c); v != key.get(&def) {
+			query = append(query, key.name+"="+url.QueryEscape(v))
+		}
+	}
+	s := c.Path
+	if strings.ContainsAny(s, "?") || strings.HasPrefix(s, "file:") {
+		s = "file:" + (&url.URL{Path: s}).EscapedPath()
+	}
+	if len(query) == 0 {
+		return s
+	}
+	return s + "?" + strings.ReplaceAll(strings.Join(query, "&"), "+", "%20")
+}
+
+// configError is the refusal of a value.
+func configError(key, value, legal string) *Error {
+	return newError("open", ErrMisuse, "%s=%q is not legal: use %s", key, value, legal)
+}
+
+// formatDuration spells a busy timeout as the DSN reads it.
+func formatDuration(d time.Duration) string {
+	if d < 0 {
+		return "0"
+	}
+	return d.String()
+}
+
+// formatBytes spells a size with the largest unit that divides it.
+func formatBytes(n int64) string {
+	for _, unit := range sizeUnits {
+		if n != 0 && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/unit.bytes, unit.name)
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,126 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/vtab"
+)
+
+// wrapError turns an error of the layers below into what users see: an *Error
+// with SQLite's codes and wording. Errors that database/sql or the caller give
+// a meaning of their own (io.EOF, ErrBadConn, ErrSkip, a context's error) pass
+// unchanged, and so does an *Error, which keeps the code it was made with.
+//
+// The order of the tests matters: an outcome that is unknown is more important
+// to the caller than why, so it comes before poison, and poison before the
+// error that caused it.
+func wrapError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var done *Error
+	if errors.As(err, &done) {
+		return err
+	}
+	if errors.Is(err, engine.ErrOutcomeUnknown) {
+		return coded(op, ErrIO, err, "the commit may or may not have happened: read the data back before a retry")
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, sqldriver.ErrSkip),
+		errors.Is(err, sqldriver.ErrRemoveArgument),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	var corrupt *engine.CorruptError
+	if errors.As(err, &corrupt) {
+		err = &CorruptError{File: corrupt.File, Offset: corrupt.Offset, Reason: corrupt.Reason, Err: err}
+		return coded(op, ErrCorrupt, err, "")
+	}
+	var unique *engine.UniqueError
+	if errors.As(err, &unique) {
+		return &Error{Op: op, Table: unique.Table, Code: ErrConstraint, Extended: ErrConstraintUnique, Err: err}
+	}
+	switch {
+	case errors.Is(err, engine.ErrPoisoned):
+		return coded(op, ErrIO, err, "writes are refused until the store is closed and opened again")
+	case errors.Is(err, engine.ErrFull):
+		return &Error{Op: op, Code: ErrFull, Extended: ErrFull, Err: withText(ErrFull.Error(), err)}
+	case errors.Is(err, engine.ErrBusy):
+		return &Error{Op: op, Code: ErrBusy, Extended: ErrBusy, Err: withText(ErrBusy.Error(), err)}
+	case errors.Is(err, engine.ErrNotStore):
+		return coded(op, ErrCantOpen, err, "mode=rwc creates one")
+	case errors.Is(err, engine.ErrClosed):
+		return coded(op, ErrMisuse, err, "")
+	case errors.Is(err, engine.ErrLocked):
+		return coded(op, ErrBusy, err, "one process writes a store at a time; the holder has LOCK in the store's directory")
+	}
+	var code Code
+	if errors.As(err, &code) {
+		return coded(op, code, err, "")
+	}
+	var native *vtab.Error
+	if errors.As(err, &native) {
+		return nativeError(op, err, native)
+	}
+	return coded(op, ErrGeneric, err, "")
+}
+
+// coded makes an *Error that shows err's own message.
+func coded(op string, code Code, err error, hint string) *Error {
+	return &Error{Op: op, Code: code.Primary(), Extended: code, Hint: hint, Err: err}
+}
+
+// nativeError carries over an error of SQLite itself.
+func nativeError(op string, err error, native *vtab.Error) *Error {
+	e := &Error{Op: op, Code: Code(native.Code), Extended: Code(native.Extended), Err: err}
+	if e.Extended == 0 {
+		e.Extended = e.Code
+	}
+	e.Code = e.Extended.Primary()
+	if native.Msg == "" {
+		e.Err = withText(e.Extended.Error(), err)
+	}
+	e.Table = constraintTable(e.Extended, native.Msg)
+	return e
+}
+
+// constraintTable finds the table in the message of the constraints that name
+// their columns as table.column. The table's own name may hold dots, so only a
+// message whose columns agree on it is believed.
+func constraintTable(code Code, msg string) string {
+	switch code {
+	case ErrConstraintNotNull, ErrConstraintPrimaryKey, ErrConstraintUnique, ErrConstraintRowID:
+	default:
+		return ""
+	}
+	_, list, ok := strings.Cut(msg, "failed: ")
+	if !ok {
+		return ""
+	}
+	table := ""
+	for i, column := range strings.Split(list, ", ") {
+		dot := strings.LastIndexByte(column, '.')
+		if dot < 0 || i > 0 && column[:dot] != table {
+			return ""
+		}
+		table = column[:dot]
+	}
+	return table
+}
+
+// textError shows a text in place of its cause's.
+type textError struct {
+	text string
+	err  error
+}
+
+// withText gives err another message and keeps it for errors.Is and As.
+func withText(text string, err error) error { return &textError{text, err} }
+
+func (e *textError) Error() string { return e.text }
+func (e *textError) Unwrap() error { return e.err }

@@ -1,0 +1,176 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// instance is one open engine, shared by every connector of its directory. It
+// is opened once and closed once; a directory that is opened again later gets
+// another instance.
+type instance struct {
+	key    string // real path of the directory
+	events *eventHub
+
+	// mu serialises opening and closing, so that a directory being closed is
+	// opened again only after its LOCK is free. Lock order: mu, then
+	// registry.mu.
+	mu     sync.Mutex
+	state  instanceState
+	cfg    Config // in effect, with defaults
+	store  *engine.Store
+	tables *tableCache
+
+	refs int // guarded by instances.mu
+}
+
+// instanceState only grows.
+type instanceState uint8
+
+const (
+	instanceNew instanceState = iota
+	instanceOpen
+	instanceClosed // or never opened because that failed
+)
+
+// registry finds the open engine of a directory.
+type registry struct {
+	mu     sync.Mutex
+	byPath map[string]*instance
+}
+
+var instances = registry{byPath: map[string]*instance{}}
+
+// acquire returns the engine of the configuration's directory with one
+// reference, opening it when nobody has.
+func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
+	key, err := resolvePath(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		inst := r.take(key)
+		inst.mu.Lock()
+		if inst.state == instanceClosed { // it was closing while we waited
+			inst.mu.Unlock()
+			continue
+		}
+		if inst.state == instanceNew {
+			err = inst.open(ctx, cfg)
+		} else {
+			err = inst.compatible(cfg)
+		}
+		inst.mu.Unlock()
+		if err != nil {
+			return nil, errors.Join(err, inst.release())
+		}
+		return inst, nil
+	}
+}
+
+// take returns the instance of a directory, a new one when there is none, with
+// one more reference.
+func (r *registry) take(key string) *instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inst := r.byPath[key]
+	if inst == nil {
+		inst = &instance{key: key, events: newEventHub()}
+		r.byPath[key] = inst
+	}
+	inst.refs++
+	return inst
+}
+
+// open opens the engine. The caller holds mu.
+func (inst *instance) open(ctx context.Context, cfg Config) error {
+	full := cfg.withDefaults()
+	if err := makeDirectory(inst.key, full.Mode); err != nil {
+		return err
+	}
+	store, err := engine.Open(ctx, engine.Options{
+		Dir:            inst.key,
+		Create:         full.Mode == "rwc",
+		GenerationSize: full.GenerationSize,
+		Shards:         full.Shards,
+		Events:         inst.events.publish,
+	})
+	if err != nil {
+		return err
+	}
+	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
+	inst.state = instanceOpen
+	return nil
+}
+
+// compatible refuses engine keys that the caller gave and that are not in
+// effect. Keys left out take what is. The caller holds mu.
+func (inst *instance) compatible(cfg Config) error {
+	full := cfg.withDefaults()
+	for _, k := range keys {
+		if !k.engine || k.get(&cfg) == k.get(&Config{}) {
+			continue
+		}
+		if want, have := k.get(&full), k.get(&inst.cfg); want != have {
+			return newError("open", ErrMisuse, "key %s: %s is open in this process with %s, not with %s", k.name, inst.key, have, want)
+		}
+	}
+	return nil
+}
+
+// retain adds a reference to an instance that has one.
+func (inst *instance) retain() {
+	instances.mu.Lock()
+	defer instances.mu.Unlock()
+	inst.refs++
+}
+
+// release gives up a reference and closes the engine with the last one.
+func (inst *instance) release() error {
+	if inst.drop() {
+		return nil
+	}
+	inst.mu.Lock()
+	defer inst.mu.Unlock()
+	if inst.state == instanceClosed || inst.inUse() { // another closed it, or took it up again
+		return nil
+	}
+	var err error
+	if inst.state == instanceOpen {
+		err = inst.store.Close()
+	}
+	inst.state = instanceClosed
+	inst.events.close()
+	instances.mu.Lock()
+	defer instances.mu.Unlock()
+	delete(instances.byPath, inst.key) // whoever waits on mu starts over with a new one
+	return err
+}
+
+// drop gives up a reference and reports whether others are left.
+func (inst *instance) drop() (used bool) {
+	instances.mu.Lock()
+	defer instances.mu.Unlock()
+	inst.refs--
+	return inst.refs > 0
+}
+
+// inUse reports whether there are references.
+func (inst *instance) inUse() bool {
+	instances.mu.Lock()
+	defer instances.mu.Unlock()
+	return inst.refs > 0
+}
+
+// engine returns the store while it is open.
+func (inst *instance) engine(op string) (*engine.Store, error) {
+	inst.mu.Lock()
+	defer inst.mu.Unlock()
+	if inst.state != instanceOpen {
+		return nil, newError(op, ErrMisuse, "%w", ErrClosed)
+	}
+	return inst.store, nil
+}

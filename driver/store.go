@@ -1,0 +1,69 @@
+package driver
+
+import (
+	"context"
+
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// Store is the engine under a connection, for what SQL does not say. It stays
+// usable until the store is closed; its methods may be called from any
+// goroutine.
+type Store struct{ inst *instance }
+
+// Progress is told how far a long call has got. It may be nil.
+type Progress func(done, total int64)
+
+// Finding is one thing a check found.
+type Finding = engine.Finding
+
+// Metrics counts what the engine did since it was opened.
+type Metrics = engine.Metrics
+
+// Check reads every file of the store and reports what is wrong to found, as it
+// is found. It returns an error only when it could not go on. Writers and
+// readers may go on meanwhile.
+func (s *Store) Check(ctx context.Context, found func(Finding), progress Progress) error {
+	store, err := s.inst.engine("check")
+	if err != nil {
+		return err
+	}
+	return wrapError("check", store.Check(ctx, found, progress))
+}
+
+// Metrics returns the engine's counters.
+func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
+	if err := ctx.Err(); err != nil {
+		return Metrics{}, err
+	}
+	store, err := s.inst.engine("metrics")
+	if err != nil {
+		return Metrics{}, err
+	}
+	return store.Metrics(), nil
+}
+
+// Events returns the events from now on. The channel is closed when ctx ends or
+// the store is closed; a reader that lags by more than a few hundred events
+// loses some.
+func (s *Store) Events(ctx context.Context) <-chan Event { return s.inst.events.subscribe(ctx) }
+
+// Checkpoint is not yet available: it returns an error that is
+// ErrNotAvailable, and changes nothing.
+func (s *Store) Checkpoint(context.Context, Progress) error {
+	return notAvailable("checkpoint", "Checkpoint")
+}
+
+// Compact is not yet available: it returns an error that is ErrNotAvailable,
+// and changes nothing.
+func (s *Store) Compact(context.Context, Progress) error { return notAvailable("compact", "Compact") }
+
+// GC is not yet available: it returns an error that is ErrNotAvailable, and
+// changes nothing.
+func (s *Store) GC(context.Context, Progress) error { return notAvailable("gc", "GC") }
+
+// Backup is not yet available: it returns an error that is ErrNotAvailable, and
+// writes nothing to dest.
+func (s *Store) Backup(_ context.Context, dest string, _ Progress) error {
+	return notAvailable("backup", "Backup to "+dest)
+}
