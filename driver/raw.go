@@ -5,16 +5,16 @@ import (
 	"database/sql"
 )
 
-// Raw returns the store that conn belongs to.
+// Raw returns the store that a connection belongs to.
 //
 // It works through any wrapping of the driver (tracing, metrics, retries) that
 // hands contexts down: the request travels as a value of the context of a ping,
 // or of a statement where the wrapper keeps pings to itself.
-func Raw(conn *sql.Conn) (*Store, error) {
+func Raw(c *sql.Conn) (*Store, error) {
 	var store *Store
-	err := conn.Raw(func(dc any) error {
-		if c, ok := dc.(*conn); ok {
-			store = &Store{inst: c.sh.inst}
+	err := c.Raw(func(dc any) error {
+		if own, ok := dc.(*conn); ok {
+			store = &Store{inst: own.sh.inst}
 		}
 		return nil
 	})
@@ -22,11 +22,11 @@ func Raw(conn *sql.Conn) (*Store, error) {
 		return store, wrapError("raw", err)
 	}
 	ctx := context.WithValue(context.Background(), rawKey{}, &store)
-	if err := conn.PingContext(ctx); err != nil {
+	if err := c.PingContext(ctx); err != nil {
 		return nil, wrapError("raw", err)
 	}
 	if store == nil {
-		if _, err := conn.ExecContext(ctx, rawStatement); err != nil {
+		if _, err := c.ExecContext(ctx, rawStatement); err != nil {
 			return nil, wrapError("raw", err)
 		}
 	}

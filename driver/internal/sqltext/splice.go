@@ -1,0 +1,49 @@
+package sqltext
+
+import (
+	"slices"
+	"strings"
+)
+
+// Edits is a set of replacements in one source text.
+type Edits struct{ list []edit }
+
+type edit struct {
+	start, end int
+	text       string
+}
+
+// Replace puts text in the place of src[start:end].
+func (e *Edits) Replace(start, end int, text string) {
+	e.list = append(e.list, edit{start, end, text})
+}
+
+// Insert puts text before the byte at pos.
+func (e *Edits) Insert(pos int, text string) { e.Replace(pos, pos, text) }
+
+// Len returns the number of edits.
+func (e *Edits) Len() int { return len(e.list) }
+
+// Apply returns src with the edits made. Edits must not overlap; those at one
+// position keep the order they were given in.
+func (e *Edits) Apply(src string) string {
+	if len(e.list) == 0 {
+		return src
+	}
+	slices.SortStableFunc(e.list, func(a, b edit) int { return a.start - b.start })
+	var b strings.Builder
+	at := 0
+	for _, x := range e.list {
+		b.WriteString(src[at:x.start])
+		b.WriteString(x.text)
+		at = x.end
+	}
+	b.WriteString(src[at:])
+	return b.String()
+}
+
+// Quote spells a name as a quoted identifier.
+func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// QuoteText spells a string as a literal.
+func QuoteText(s string) string { return `'` + strings.ReplaceAll(s, `'`, `''`) + `'` }
