@@ -1,0 +1,105 @@
+/*
+Package driver is Tidemark's database/sql driver: SQLite's SQL over tables that
+live in a log-structured engine, in pure Go.
+
+	import (
+		"database/sql"
+
+		_ "github.com/tidemarkdb/tidemark/driver"
+	)
+
+	db, err := sql.Open("tidemark", "/var/lib/shop?busy_timeout=5s")
+
+A store is a directory. Config is the real interface, with NewConnector and
+sql.OpenDB; the data source name is a parser into it. Opening a directory again
+in the same process shares the engine. Closing the sql.DB closes it.
+
+# Data source name
+
+A DSN is path[?key=value&…] or file:path?…. In the file: form percent escapes
+of the path are decoded, so that it may hold a question mark (%3F). An unknown
+key, a key given twice or a value that is not legal is an error that names it
+and what is legal; names of later versions are refused as "not yet available".
+
+	key              values                                             default
+	mode             rwc creates the store when missing, rw             rwc
+	sync             full: a commit is acknowledged after its sync      full
+	busy_timeout     a duration (5s) or milliseconds; 0 does not wait   10s
+	txlock           deferred, immediate                                deferred
+	foreign_keys     off                                                off
+	generation_size  bytes, KiB, MiB, GiB                               64MiB
+	shards           1                                                  1
+	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
+	                 unix_nano
+	time_zone        UTC, Local or an IANA name                         UTC
+
+Spellings of other SQLite drivers are translated: _busy_timeout, _txlock,
+_foreign_keys, _loc, _time_format, and _pragma=busy_timeout(…) and
+foreign_keys(…). Pragmas about files of SQLite's own, such as journal_mode, are
+accepted and ignored.
+
+# Transactions
+
+One transaction writes at a time; readers never wait for it and never make it
+wait. A transaction sees one state of the store, and its own writes. BEGIN does
+not take the write lock until the first statement that writes, unless txlock or
+the statement says IMMEDIATE; waiting for the lock ends with the context or
+after busy_timeout. A transaction that first read and then writes fails with
+ErrBusySnapshot when another one committed in between: begin it IMMEDIATE, or
+run it again.
+
+Isolation is serializable. BeginTx takes the default level, LevelSerializable,
+and LevelSnapshot together with ReadOnly; other levels are refused. A ReadOnly
+transaction refuses writes and reads what is durable.
+
+A commit is acknowledged when the log is synced; commits that are waiting share
+one sync. A context does not cancel a commit once its record was appended: the
+driver waits for the sync, and a deadline that passes there gives
+ErrOutcomeUnknown. After a failed append or sync all writes are refused with
+ErrPoisoned, while reads go on; close and open the store to recover.
+
+# Errors
+
+Every error is an *Error, a context's own, or one of database/sql's. Code and
+Extended are SQLite's numbers, and errors.Is(err, ErrConstraintUnique) and its
+like ask for them. Messages keep SQLite's wording. Damaged files are reported as
+*CorruptError with the file and the offset.
+
+# Time
+
+A time.Time is stored as time_format says and always in UTC, so that stored
+texts sort as their times do. Columns declared DATE, DATETIME, TIMESTAMP or
+TIMESTAMPTZ are read as time.Time in time_zone where the value is a time; what
+is not is handed out as it was stored. A text without a zone is in UTC, as in
+SQLite. The result of an expression has no declared type: scan it as text.
+
+Other arguments are stored by their kind: a bool as 0 or 1, JSON and types with
+MarshalText as text, a nil []byte as NULL. An unsigned number above the largest
+int64 is refused.
+
+# Administration
+
+The tables tidemark_tables, tidemark_generations, tidemark_stats and
+tidemark_settings can be read on every connection. Raw reaches the store behind
+a *sql.Conn, through any wrapping, for Check, Metrics and Events.
+
+# Caveats
+
+  - One process at a time has a store open; a second one gets ErrBusy.
+  - All rows are kept in memory, and every row of the log is replayed at open.
+    Nothing removes superseded rows from disk yet.
+  - Foreign keys are kept and shown, not enforced. UPSERT, RETURNING, ALTER
+    TABLE, generated columns, partial and expression indexes and triggers on
+    tables are refused by name.
+  - An UPDATE whose expressions read the same table by a subquery sees the state
+    before the statement; SQLite sees its own earlier row updates.
+  - A single statement cannot write the store and an attached SQLite file in one
+    transaction: no atomic commit exists across the two.
+  - Rows still open when the sql.DB is closed keep the engine open until they
+    are closed.
+  - ColumnType's Nullable tells what the schema says of a column; the right side
+    of a LEFT JOIN may be NULL all the same.
+  - A time is stored in UTC: the zone it was written with is not kept.
+  - A DSN names files of the machine. Treat it as trusted input.
+*/
+package driver
