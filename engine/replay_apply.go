@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// replay brings the frames of committed transactions into a root, one
+// transaction after another. It has no undo: its caller has found out before
+// which transactions are whole, and after an error the replay is of no use.
+// Offsets are of the frame at hand. What does not fit the state so far is
+// corruption: a *wal.CorruptError with the frame's offset.
+//
+// Trees belong to the replay across commits, and indexes are left alone until
+// a root is asked for and then built from the rows: a commit costs no path
+// copies, and an index costs one sort however often its keys changed.
+type replay struct {
+	lsn    LSN
+	defs   *Schema
+	tables []*replayTable // by slot of defs
+
+	// Of the transaction at hand.
+	records uint64
+	altered bool // it changed the schema
+	touched []*replayTable
+
+	last    *replayTable // of the last row frame
+	pos     positions
+	scratch []byte
+}
+
+// replayTable is a table being replayed.
+type replayTable struct {
+	def    *TableDef
+	colIDs []uint32
+	base   *Table   // what a root shows while nothing changed; its def is def
+	rows   *rowTree // base's until owned
+	sum    row.Sum
+	owned  bool
+	stale  bool // base does not show rows
+
+	touched bool
+	tally   tally // of the transaction at hand
+
+	max    int64
+	hasMax bool
+}
+
+func newReplay(base *root) *replay {
+	r := &replay{lsn: base.lsn, defs: base.schema, tables: make([]*replayTable, len(base.tables))}
+	for i, t := range base.tables {
+		r.tables[i] = newReplayTable(t)
+	}
+	return r
+}
+
+func newReplayTable(t *Table) *replayTable {
+	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, rows: t.rows, sum: t.sum}
+}
+
+func damaged(offset int64, format string, args ...any) error {
+	return &wal.CorruptError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
+}
+
+// startGeneration says that the following frames are of another file.
+func (r *replay) startGeneration() { r.pos = positions{} }
+
+// put replays a row, new or changed.
+func (r *replay) put(p wal.Put, offset int64) error {
+	t, err := r.row(p.Table, p.Version, offset)
+	if err != nil {
+		return err
+	}
+	if n, _ := p.Rec.Columns(); n > len(t.def.Columns) {
+		return damaged(offset, "row %d of table %q has %d columns", p.Rowid, t.def.Name, n)
+	}
+	// The record borrows from a block of the file. A copy keeps the block from
+	// staying in memory for the sake of one row.
+	r.set(t, p.Rowid, row.Record(strings.Clone(string(p.Rec))))
+	r.pos.record(p.Table, p.Rowid, offset)
+	return nil
+}
+
+// delta replays changed columns of a row whose previous record is in the same
+// file.
+func (r *replay) delta(d wal.Delta, offset int64) error {
+	t, err := r.row(d.Table, d.Version, offset)
+	if err != nil {
+		return err
+	}
+	old, found := t.rows.Get(d.Rowid)
+	if !found {
+		return damaged(offset, "delta for row %d of table %q, which does not exist", d.Rowid, t.def.Name)
+	}
+	prev, known := r.pos.of(d.Table, d.Rowid)
+	if !known {
+		return damaged(offset, "delta for row %d of table %q, which has no record in this file", d.Rowid, t.def.Name)
+	}
+	if d.Prev != uint64(prev) {
+		return damaged(offset, "delta for row %d of table %q names offset %d as its base, which is at %d", d.Rowid, t.def.Name, d.Prev, prev)
+	}
+	rec, err := foldDelta(t.def, old, d.Columns)
+	if err != nil {
+		return damaged(offset, "delta for row %d of table %q: %v", d.Rowid, t.def.Name, err)
+	}
+	r.set(t, d.Rowid, rec)
+	r.pos.record(d.Table, d.Rowid, offset)
+	return nil
+}
+
+// foldDelta puts changed columns into a record.
+func foldDelta(def *TableDef, old row.Record, changed []wal.DeltaColumn) (row.Record, error) {
+	n, err := old.Columns()
+	if err != nil {
+		return "", err
+	}
+	if len(changed) == 0 {
+		return "", errors.New("no column is changed")
+	}
+	if last := int(changed[len(changed)-1].Ordinal); last >= len(def.Columns) {
+		return "", fmt.Errorf("column %d of %d", last, len(def.Columns))
+	} else if last >= n {
+		n = last + 1
+	}
+	vals := make([]row.Value, n)
+	var dec row.Decoder
+	dec.Reset(old)
+	for i := range vals {
+		vals[i] = dec.Column(i)
+	}
+	for _, c := range changed {
+		vals[c.Ordinal] = c.Value
+	}
+	return row.Record(row.AppendRecord(nil, vals)), nil
+}
+
+// tombstone replays the end of a row.
+func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
+	t, err := r.row(d.Table, d.Version, offset)
+	if err != nil {
+		return err
+	}
+	old, found := t.rows.Delete(d.Rowid)
+	if !found {
+		return damaged(offset, "tombstone of row %d of table %q, which does not exist", d.Rowid, t.def.Name)
+	}
+	if d.Rowid == t.max {
+		t.findMax()
+	}
+	t.tally.rows--
+	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, d.Rowid, old))
+	r.pos.forget(d.Table, d.Rowid)
+	return nil
+}
+
+// row finds the table of a row frame and makes it ready to be changed.
+func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) {
+	r.records++
+	t := r.last
+	if t == nil || uint64(t.def.ID) != table {
+		slot, ok := r.defs.slot(TableID(table))
+		if !ok {
+			return nil, damaged(offset, "row of table %d, which does not exist", table)
+		}
+		t = r.tables[slot]
+		r.last = t
+	}
+	if t.def.Version != version {
+		return nil, damaged(offset, "row of table %q by definition %d, current is %d", t.def.Name, version, t.def.Version)
+	}
+	if !t.touched {
+		if !t.def.Durable {
+			return nil, damaged(offset, "row of table %q, which is volatile", t.def.Name)
+		}
+		if !t.owned {
+			t.rows, t.owned = t.rows.IsoCopy(), true
+			t.findMax()
+		}
+		t.touched, t.stale = true, true
+		r.touched = append(r.touched, t)
+	}
+	return t, nil
+}
+
+func (t *replayTable) findMax() { t.max, _, t.hasMax = t.rows.Max() }
+
+func (r *replay) set(t *replayTable, rowid int64, rec row.Record) {
+	if !t.hasMax || rowid > t.max {
+		t.rows.Load(rowid, rec)
+		t.max, t.hasMax = rowid, true
+		t.tally.rows++
+	} else if old, found := t.rows.Set(rowid, rec); found {
+		t.tally.sum = t.tally.sum.Sub(r.sumOf(t, rowid, old))
+	} else {
+		t.tally.rows++
+	}
+	t.tally.sum = t.tally.sum.Add(r.sumOf(t, rowid, rec))
+}
+
+func (r *replay) sumOf(t *replayTable, rowid int64, rec row.Record) row.Sum {
+	return row.RowSum(uint64(t.def.ID), rowid, t.colIDs, rec, t.def.RowidAlias, &r.scratch)
+}
+
+// commit ends a transaction: it holds the commit's claims against what was
+// replayed since the last one.
+func (r *replay) commit(c wal.Commit, offset int64) error {
+	if LSN(c.LSN) != r.lsn+1 {
+		return damaged(offset, "commit %d follows commit %d", c.LSN, r.lsn)
+	}
+	if c.Records != r.records {
+		return damaged(offset, "commit %d claims %d records, there are %d", c.LSN, c.Records, r.records)
+	}
+	if r.altered && r.defs.version != c.LSN {
+		return damaged(offset, "commit %d makes schema version %d", c.LSN, r.defs.version)
+	}
+	for i, k := range c.Contributions {
+		if i > 0 && k.Table <= c.Contributions[i-1].Table {
+			return damaged(offset, "commit %d: contributions out of order", c.LSN)
+		}
+		slot, ok := r.defs.slot(TableID(k.Table))
+		if !ok {
+			return damaged(offset, "commit %d contributes to table %d, which does not exist", c.LSN, k.Table)
+		}
+		t := r.tables[slot]
+		if t.tally != (tally{rows: k.Rows, sum: k.Sum}) || t.tally == (tally{}) {
+			return damaged(offset, "commit %d claims %d rows and sum %x for table %q, its records make %d and %x",
+				c.LSN, k.Rows, k.Sum, t.def.Name, t.tally.rows, t.tally.sum)
+		}
+		t.sum = t.sum.Add(t.tally.sum)
+		t.tally = tally{}
+	}
+	for _, t := range r.touched {
+		if slot, ok := r.defs.slot(t.def.ID); ok && t.tally != (tally{}) && r.tables[slot] == t {
+			return damaged(offset, "commit %d has no contribution to table %q", c.LSN, t.def.Name)
+		}
+		t.touched = false
+	}
+	r.touched = r.touched[:0]
+	r.lsn, r.records, r.altered = LSN(c.LSN), 0, false
+	return nil
+}
+
+// root returns the state as of the last commit. Replay may go on after it.
+func (r *replay) root() (*root, error) {
+	out := &root{lsn: r.lsn, schema: r.defs, tables: make([]*Table, len(r.tables))}
+	for i, t := range r.tables {
+		if t.stale {
+			if err := r.materialise(t); err != nil {
+				return nil, err
+			}
+		}
+		out.tables[i] = t.base
+	}
+	return out, nil
+}
+
+func (r *replay) materialise(t *replayTable) error {
+	n := &Table{def: t.def, rows: t.rows, indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
+	for i, ix := range t.def.Indexes {
+		tree, twins, dup := buildIndex(t.def, ix, t.rows)
+		if dup {
+			offset, known := r.pos.of(uint64(t.def.ID), twins[0])
+			if other, ok := r.pos.of(uint64(t.def.ID), twins[1]); ok && (!known || other > offset) {
+				offset = other
+			}
+			return damaged(offset, "rows %d and %d of table %q are equal in unique index %q", twins[1], twins[0], t.def.Name, ix.Name)
+		}
+		n.indexes[i] = tree
+	}
+	// The tree goes to the root; the replay copies it if it goes on.
+	t.base, t.stale, t.owned = n, false, false
+	return nil
+}

@@ -1,0 +1,49 @@
+package engine
+
+// positions knows the offset of each row's last record in the file that is
+// replayed, which the deltas of that file refer to. Most files hold no delta,
+// so what happened is only listed until the first question.
+type positions struct {
+	listed []rowPosition
+	known  map[rowKey]int64
+}
+
+type rowKey struct {
+	table uint64
+	rowid int64
+}
+
+type rowPosition struct {
+	rowKey
+	offset int64 // noPosition when the row ended
+}
+
+const noPosition = -1
+
+func (p *positions) record(table uint64, rowid, offset int64) {
+	k := rowKey{table, rowid}
+	switch {
+	case p.known == nil:
+		p.listed = append(p.listed, rowPosition{k, offset})
+	case offset == noPosition:
+		delete(p.known, k)
+	default:
+		p.known[k] = offset
+	}
+}
+
+func (p *positions) forget(table uint64, rowid int64) { p.record(table, rowid, noPosition) }
+
+// of returns the offset of a row's last record, 0 and false when the file has
+// none of the row as it now is.
+func (p *positions) of(table uint64, rowid int64) (int64, bool) {
+	if p.known == nil {
+		p.known = make(map[rowKey]int64, len(p.listed))
+		for _, l := range p.listed {
+			p.record(l.table, l.rowid, l.offset)
+		}
+		p.listed = nil
+	}
+	offset, ok := p.known[rowKey{table, rowid}]
+	return offset, ok
+}

@@ -1,0 +1,19 @@
+package engine
+
+// root is the state some commit left: what a snapshot reads and the next
+// transaction starts from. It is immutable.
+type root struct {
+	lsn    LSN
+	schema *Schema
+	tables []*Table // by slot of the schema
+}
+
+func emptyRoot() *root { return &root{schema: newSchema(0, nil)} }
+
+// table returns the view of a table, or nil.
+func (r *root) table(id TableID) *Table {
+	if slot, ok := r.schema.slot(id); ok {
+		return r.tables[slot]
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidwall/btree"
+)
+
+// Entry is one row of a scan.
+type Entry struct {
+	Rowid int64
+	Rec   row.Record
+}
+
+// Scanner reads rows of a Table block by block. It is used by one goroutine
+// at a time. The zero Scanner is an empty scan; Rows and Index start another
+// scan on the same Scanner and keep its memory.
+type Scanner struct {
+	table   *Table
+	indexed bool
+	desc    bool
+	started bool
+	done    bool
+
+	rows   btree.MapIter[int64, row.Record]
+	of     *rowTree // that rows iterates
+	lo, hi int64
+
+	entries    btree.MapIter[string, struct{}]
+	ofIndex    *indexTree
+	klo, khi   string
+	indexTitle *IndexDef
+}
+
+// Rows starts a scan as Table.Scan does.
+func (s *Scanner) Rows(t *Table, lo, hi int64, desc bool) {
+	s.table, s.indexed, s.desc, s.started, s.done = t, false, desc, false, lo > hi
+	s.lo, s.hi = lo, hi
+	if s.of != t.rows {
+		s.of, s.rows = t.rows, t.rows.Iter()
+	}
+}
+
+// Index starts a scan as Table.IndexScan does.
+func (s *Scanner) Index(t *Table, ix int, lo, hi string, desc bool) {
+	s.table, s.indexed, s.desc, s.started, s.done = t, true, desc, false, hi != "" && lo >= hi
+	s.klo, s.khi = lo, hi
+	s.indexTitle = t.def.Indexes[ix]
+	if s.ofIndex != t.indexes[ix] {
+		s.ofIndex, s.entries = t.indexes[ix], t.indexes[ix].Iter()
+	}
+}
+
+// Next fills buf with the next rows and returns how many there were. Less
+// than len(buf) is the end of the scan, and so is 0 in all later calls.
+func (s *Scanner) Next(buf []Entry) (int, error) {
+	switch {
+	case s.done || s.table == nil || len(buf) == 0:
+		return 0, nil
+	case s.indexed:
+		return s.nextIndexed(buf)
+	case s.desc:
+		return s.nextDown(buf), nil
+	}
+	return s.nextUp(buf), nil
+}
+
+func (s *Scanner) nextUp(buf []Entry) int {
+	ok := true
+	if !s.started {
+		s.started, ok = true, s.rows.Seek(s.lo)
+	} else {
+		ok = s.rows.Next()
+	}
+	n := 0
+	for ok {
+		rowid := s.rows.Key()
+		if rowid > s.hi {
+			break
+		}
+		buf[n] = Entry{rowid, s.rows.Value()}
+		if n++; n == len(buf) {
+			return n
+		}
+		ok = s.rows.Next()
+	}
+	s.done = true
+	return n
+}
+
+func (s *Scanner) nextDown(buf []Entry) int {
+	ok := true
+	if !s.started {
+		s.started = true
+		if ok = s.rows.Seek(s.hi); !ok {
+			ok = s.rows.Last()
+		} else if s.rows.Key() > s.hi {
+			ok = s.rows.Prev()
+		}
+	} else {
+		ok = s.rows.Prev()
+	}
+	n := 0
+	for ok {
+		rowid := s.rows.Key()
+		if rowid < s.lo {
+			break
+		}
+		buf[n] = Entry{rowid, s.rows.Value()}
+		if n++; n == len(buf) {
+			return n
+		}
+		ok = s.rows.Prev()
+	}
+	s.done = true
+	return n
+}
+
+func (s *Scanner) nextIndexed(buf []Entry) (int, error) {
+	ok := true
+	if !s.started {
+		s.started, ok = true, s.seekEntry()
+	} else {
+		ok = s.stepEntry()
+	}
+	n := 0
+	for ok {
+		key, rowid := splitEntry(s.entries.Key())
+		if s.desc && key < s.klo || !s.desc && s.khi != "" && key >= s.khi {
+			break
+		}
+		rec, found := s.table.rows.Get(rowid)
+		if !found {
+			s.done = true
+			return n, fmt.Errorf("%w: %q has row %d", ErrBadIndex, s.indexTitle.Name, rowid)
+		}
+		buf[n] = Entry{rowid, rec}
+		if n++; n == len(buf) {
+			return n, nil
+		}
+		ok = s.stepEntry()
+	}
+	s.done = true
+	return n, nil
+}
+
+func (s *Scanner) stepEntry() bool {
+	if s.desc {
+		return s.entries.Prev()
+	}
+	return s.entries.Next()
+}
+
+// seekEntry goes to the first entry of the scan. A bound is compared with keys
+// while entries go on behind their key with the row id, so the two can
+// disagree about entries whose key is a proper prefix of the bound: those
+// stand behind it, though their key is below it. There is at most one such
+// key, since no key is a prefix of another one, and the scan steps over it.
+func (s *Scanner) seekEntry() bool {
+	it := &s.entries
+	if !s.desc {
+		ok := it.Seek(s.klo)
+		if ok {
+			if key, _ := splitEntry(it.Key()); key < s.klo {
+				ok = it.Seek(key + rowidAfter)
+			}
+		}
+		return ok
+	}
+	if s.khi == "" {
+		return it.Last()
+	}
+	ok := it.Seek(s.khi)
+	if ok {
+		if key, _ := splitEntry(it.Key()); key < s.khi {
+			ok = it.Seek(key + rowidAfter)
+		}
+	}
+	if !ok {
+		return it.Last()
+	}
+	return it.Prev()
+}

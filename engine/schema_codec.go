@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// The body of a schema record, layout 1:
+//
+//	u8 layout | uvarint schema version | fields of the change
+//
+// Which change it is stands in the record's op byte. Integers are uvarints in
+// their shortest form, texts are length and bytes, booleans are bits of one
+// flag byte whose other bits are zero. Decoding is strict: there is exactly
+// one encoding of a change, and anything else is refused. What a definition
+// must fulfil beyond its form is checked when the change is applied.
+const schemaLayout = 1
+
+// Op bytes of schema records. Numbers are never reused.
+const (
+	opCreateTable  = 1
+	opDropTable    = 2
+	opCreateIndex  = 3
+	opDropIndex    = 4
+	opCreateObject = 5
+	opDropObject   = 6
+	opReplaceTable = 7
+)
+
+// Flags of a table and of the smaller parts of it.
+const (
+	flagAutoIncrement = 1 << iota
+	flagWithoutRowid
+	flagStrict
+	flagDurable
+	tableFlags = flagAutoIncrement | flagWithoutRowid | flagStrict | flagDurable
+
+	flagNotNull = 1
+	flagUnique  = 1
+	flagDesc    = 1
+)
+
+// encodeChange returns the op byte and body of a change whose ids are
+// assigned.
+func encodeChange(c Change, version uint64) (op uint8, body []byte, err error) {
+	e := schemaEncoder{buf: []byte{schemaLayout}}
+	e.uint(version)
+	switch c := c.(type) {
+	case CreateTable:
+		op = opCreateTable
+		e.table(c.Def)
+	case DropTable:
+		op = opDropTable
+		e.uint(uint64(c.Table))
+	case CreateIndex:
+		op = opCreateIndex
+		e.uint(uint64(c.Table))
+		e.index(c.Index)
+	case DropIndex:
+		op = opDropIndex
+		e.uint(uint64(c.Table))
+		e.uint(c.Index)
+	case CreateObject:
+		op = opCreateObject
+		e.byte(uint8(c.Object.Kind))
+		e.text(c.Object.Name)
+		e.text(c.Object.TblName)
+		e.text(c.Object.SQL)
+	case DropObject:
+		op = opDropObject
+		e.byte(uint8(c.Kind))
+		e.text(c.Name)
+	case ReplaceTable:
+		op = opReplaceTable
+		e.table(c.Def)
+	default:
+		return 0, nil, fmt.Errorf("%w: %T has no encoding", ErrInvalidChange, c)
+	}
+	return op, e.buf, nil
+}
+
+// decodeChange is the inverse of encodeChange.
+func decodeChange(op uint8, body []byte) (c Change, version uint64, err error) {
+	d := schemaDecoder{buf: body}
+	if layout := d.byte(); layout != schemaLayout && d.err == nil {
+		d.fail("schema record layout %d", layout)
+	}
+	version = d.uint()
+	switch op {
+	case opCreateTable:
+		c = CreateTable{Def: d.table(version)}
+	case opDropTable:
+		c = DropTable{Table: TableID(d.uint())}
+	case opCreateIndex:
+		c = CreateIndex{Table: TableID(d.uint()), Index: d.index()}
+	case opDropIndex:
+		c = DropIndex{Table: TableID(d.uint()), Index: d.uint()}
+	case opCreateObject:
+		c = CreateObject{Object: Object{Kind: d.kind(), Name: d.text(), TblName: d.text(), SQL: d.text()}}
+	case opDropObject:
+		c = DropObject{Kind: d.kind(), Name: d.text()}
+	case opReplaceTable:
+		c = ReplaceTable{Def: d.table(version)}
+	default:
+		d.fail("schema operation %d", op)
+	}
+	if d.err == nil && len(d.buf) > 0 {
+		d.fail("%d bytes behind a schema record", len(d.buf))
+	}
+	if d.err != nil {
+		return nil, 0, d.err
+	}
+	return c, version, nil
+}
+
+// Origins in the order of their codes.
+var indexOrigins = [...]string{"c", "u", "pk"}
+
+func originCode(origin string) int {
+	for i, o := range indexOrigins {
+		if o == origin {
+			return i
+		}
+	}
+	return -1
+}
+
+type schemaEncoder struct{ buf []byte }
+
+func (e *schemaEncoder) byte(b uint8)  { e.buf = append(e.buf, b) }
+func (e *schemaEncoder) uint(n uint64) { e.buf = binary.AppendUvarint(e.buf, n) }
+func (e *schemaEncoder) text(s string) {
+	e.uint(uint64(len(s)))
+	e.buf = append(e.buf, s...)
+}
+
+func (e *schemaEncoder) flag(set bool, bit uint8) uint8 {
+	if set {
+		return bit
+	}
+	return 0
+}
+
+func (e *schemaEncoder) table(d *TableDef) {
+	e.uint(uint64(d.ID))
+	e.text(d.Name)
+	e.text(d.SQL)
+	e.byte(e.flag(d.AutoIncrement, flagAutoIncrement) | e.flag(d.WithoutRowid, flagWithoutRowid) |
+		e.flag(d.Strict, flagStrict) | e.flag(d.Durable, flagDurable))
+	e.byte(uint8(d.Resident))
+	e.uint(uint64(d.RowidAlias + 1)) // 0 for none
+	e.uint(uint64(len(d.Columns)))
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		e.uint(uint64(c.ID))
+		e.text(c.Name)
+		e.text(c.DeclType)
+		e.byte(uint8(c.Affinity))
+		e.byte(uint8(c.Collation))
+		e.byte(e.flag(c.NotNull, flagNotNull))
+	}
+	e.uint(uint64(len(d.Indexes)))
+	for _, ix := range d.Indexes {
+		e.index(ix)
+	}
+}
+
+func (e *schemaEncoder) index(ix *IndexDef) {
+	e.uint(ix.ID)
+	e.text(ix.Name)
+	e.text(ix.SQL)
+	e.byte(e.flag(ix.Unique, flagUnique))
+	e.byte(uint8(originCode(ix.Origin)))
+	e.uint(uint64(len(ix.Columns)))
+	for _, c := range ix.Columns {
+		e.uint(uint64(c.Column))
+		e.byte(e.flag(c.Desc, flagDesc))
+		e.byte(uint8(c.Collation))
+	}
+}
+
+// schemaDecoder keeps its first error; after one it returns zero values, so
+// that the calls above need no checks of their own.
+type schemaDecoder struct {
+	buf []byte
+	err error
+}
+
+func (d *schemaDecoder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf(format, args...)
+		d.buf = nil
+	}
+}
+
+func (d *schemaDecoder) byte() uint8 {
+	if len(d.buf) == 0 {
+		d.fail("schema record ends early")
+		return 0
+	}
+	b := d.buf[0]
+	d.buf = d.buf[1:]
+	return b
+}
+
+func (d *schemaDecoder) uint() uint64 {
+	n, size := binary.Uvarint(d.buf)
+	if size <= 0 || size > 1 && d.buf[size-1] == 0 {
+		d.fail("bad number in a schema record")
+		return 0
+	}
+	d.buf = d.buf[size:]
+	return n
+}
+
+func (d *schemaDecoder) text() string {
+	n := d.uint()
+	if n > uint64(len(d.buf)) {
+		d.fail("text of %d bytes in a schema record with %d left", n, len(d.buf))
+		return ""
+	}
+	s := string(d.buf[:n])
+	d.buf = d.buf[n:]
+	return s
+}
+
+func (d *schemaDecoder) flags(known uint8) uint8 {
+	f := d.byte()
+	if f&^known != 0 {
+		d.fail("flags %#x in a schema record", f)
+		return 0
+	}
+	return f
+}
+
+// count reads the length of a list whose elements take at least size bytes,
+// so that a wrong length cannot ask for memory the record does not back.
+func (d *schemaDecoder) count(size int) int {
+	n := d.uint()
+	if n > uint64(len(d.buf)/size) {
+		d.fail("list of %d in a schema record with %d bytes left", n, len(d.buf))
+		return 0
+	}
+	return int(n)
+}
+
+// ordinal reads a small number.
+func (d *schemaDecoder) ordinal() int {
+	n := d.uint()
+	if n > 1<<20 {
+		d.fail("ordinal %d in a schema record", n)
+		return 0
+	}
+	return int(n)
+}
+
+func (d *schemaDecoder) kind() ObjectKind {
+	k := ObjectKind(d.byte())
+	if k != KindView && k != KindTrigger {
+		d.fail("object of kind %d in a schema record", k)
+	}
+	return k
+}
+
+func (d *schemaDecoder) collation() row.Collation {
+	c := row.Collation(d.byte())
+	if c > row.RTrim {
+		d.fail("collation %d in a schema record", c)
+	}
+	return c
+}
+
+func (d *schemaDecoder) table(version uint64) *TableDef {
+	t := &TableDef{ID: TableID(d.uint()), Version: version, Name: d.text(), SQL: d.text()}
+	f := d.flags(tableFlags)
+	t.AutoIncrement, t.WithoutRowid = f&flagAutoIncrement != 0, f&flagWithoutRowid != 0
+	t.Strict, t.Durable = f&flagStrict != 0, f&flagDurable != 0
+	t.Resident = Resident(d.byte())
+	if t.Resident > ResidentKeys {
+		d.fail("residency %d in a schema record", t.Resident)
+	}
+	t.RowidAlias = d.ordinal() - 1
+	t.Columns = make([]Column, d.count(6))
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		id := d.uint()
+		if id > 1<<32-1 {
+			d.fail("column id %d in a schema record", id)
+		}
+		c.ID, c.Name, c.DeclType = uint32(id), d.text(), d.text()
+		c.Affinity = row.Affinity(d.byte())
+		if d.err == nil && (c.Affinity < row.AffBlob || c.Affinity > row.AffReal) {
+			d.fail("affinity %d in a schema record", c.Affinity)
+		}
+		c.Collation = d.collation()
+		c.NotNull = d.flags(flagNotNull) != 0
+	}
+	if n := d.count(6); n > 0 {
+		t.Indexes = make([]*IndexDef, n)
+		for i := range t.Indexes {
+			t.Indexes[i] = d.index()
+		}
+	}
+	return t
+}
+
+func (d *schemaDecoder) index() *IndexDef {
+	ix := &IndexDef{ID: d.uint(), Name: d.text(), SQL: d.text()}
+	ix.Unique = d.flags(flagUnique) != 0
+	origin := d.byte()
+	if int(origin) >= len(indexOrigins) {
+		d.fail("index origin %d in a schema record", origin)
+		return ix
+	}
+	ix.Origin = indexOrigins[origin]
+	ix.Columns = make([]IndexColumn, d.count(3))
+	for i := range ix.Columns {
+		ix.Columns[i] = IndexColumn{Column: d.ordinal(), Desc: d.flags(flagDesc) != 0, Collation: d.collation()}
+	}
+	return ix
+}

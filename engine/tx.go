@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// idAllocator gives out ids that were never used in this store.
+type idAllocator interface {
+	NextID() (uint64, error)
+}
+
+// txState is the in-memory half of a write transaction: its view of schema
+// and rows, and the list of what it did. One goroutine uses it at a time, the
+// holder of the write lock. It knows neither the lock nor the log file.
+//
+// Tables that were not written are those of the base root. The first write to
+// a table copies its trees in O(1); from then on the transaction changes nodes
+// of its own in place and copies the others on the way. The ops list is the
+// undo log and the list the frames are made of.
+type txState struct {
+	base   *root
+	lsn    LSN // that the transaction gets if it commits
+	ids    idAllocator
+	done   bool
+	schema *Schema
+	slots  []txSlot // by slot of schema
+
+	ops    []op
+	ddl    []schemaOp // what ops of kind opSchema refer to, in the same order
+	tables []*TxTable // every handle made, by TxTable.seq
+
+	// stamp changes with every write and every undo, so that work derived
+	// from the ops list can tell whether it is still valid.
+	stamp   uint64
+	tallied uint64 // stamp + 1 of the last tally
+}
+
+// txSlot is a table as the transaction sees it: untouched, or with a handle.
+type txSlot struct {
+	base *Table
+	h    *TxTable // nil until the transaction needs one
+}
+
+func newTx(base *root, lsn LSN, ids idAllocator) *txState {
+	t := &txState{base: base, lsn: lsn, ids: ids, schema: base.schema}
+	t.slots = make([]txSlot, len(base.tables))
+	for i, table := range base.tables {
+		t.slots[i].base = table
+	}
+	return t
+}
+
+// Base returns the LSN of the state the transaction started from.
+func (t *txState) Base() LSN { return t.base.lsn }
+
+// Schema returns the schema as the transaction sees it.
+func (t *txState) Schema() *Schema { return t.schema }
+
+// Changed reports whether there is anything to commit: a write that was not
+// rolled back.
+func (t *txState) Changed() bool { return len(t.ops) > 0 }
+
+func (t *txState) changed() bool { return len(t.ops) > 0 }
+
+// writeStamp is equal in two calls exactly when nothing was written or rolled
+// back between them.
+func (t *txState) writeStamp() uint64 { return t.stamp }
+
+// Handle returns the handle of a table, or nil when there is no such table.
+// It stays valid until the schema changes: while Schema returns the same
+// pointer, Handle returns the same handle.
+func (t *txState) Handle(id TableID) *TxTable {
+	slot, ok := t.schema.slot(id)
+	if !ok || t.done {
+		return nil
+	}
+	s := &t.slots[slot]
+	if s.h == nil {
+		s.h = newTxTable(t, s.base)
+	}
+	return s.h
+}
+
+// View returns a table as of now, own writes included, or nil when there is no
+// such table. Later writes do not show in it. The first write to a table after
+// a View copies a path of its tree; View itself costs nothing while the table
+// was not written since the last one.
+func (t *txState) View(id TableID) *Table {
+	slot, ok := t.schema.slot(id)
+	if !ok {
+		return nil
+	}
+	if h := t.slots[slot].h; h != nil {
+		return h.freeze()
+	}
+	return t.slots[slot].base
+}
+
+// Get reads a row as of now, without the cost of a View.
+func (t *txState) Get(id TableID, rowid int64) (row.Record, bool, error) {
+	rows, err := t.rows(id)
+	if err != nil {
+		return "", false, err
+	}
+	rec, ok := rows.Get(rowid)
+	return rec, ok, nil
+}
+
+// Len returns the number of rows of a table as of now, 0 when there is no such
+// table.
+func (t *txState) Len(id TableID) int {
+	rows, err := t.rows(id)
+	if err != nil {
+		return 0
+	}
+	return rows.Len()
+}
+
+// MaxRowid returns the largest row id of a table as of now.
+func (t *txState) MaxRowid(id TableID) (int64, bool) {
+	rows, err := t.rows(id)
+	if err != nil {
+		return 0, false
+	}
+	rowid, _, ok := rows.Max()
+	return rowid, ok
+}
+
+func (t *txState) rows(id TableID) (*rowTree, error) {
+	slot, ok := t.schema.slot(id)
+	if !ok {
+		return nil, fmt.Errorf("%w: table %d", ErrNotFound, id)
+	}
+	if h := t.slots[slot].h; h != nil {
+		return h.rows, nil
+	}
+	return t.slots[slot].base.rows, nil
+}
+
+// finish returns the state the transaction leaves and ends it: its trees are
+// published from here on, and every handle refuses to write.
+func (t *txState) finish() *root {
+	t.tally()
+	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots))}
+	for i := range t.slots {
+		if h := t.slots[i].h; h != nil {
+			r.tables[i] = h.publish()
+		} else {
+			r.tables[i] = t.slots[i].base
+		}
+	}
+	t.discard()
+	return r
+}
+
+// discard ends the transaction without a result.
+func (t *txState) discard() {
+	t.done = true
+	for _, h := range t.tables {
+		h.writable = false
+	}
+	t.ops, t.ddl = nil, nil
+}

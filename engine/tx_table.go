@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidwall/btree"
+)
+
+// TxTable is a transaction's handle of one table: row operations without a
+// look-up. It is valid while the transaction is open and its schema is the one
+// it was made under; later, writes return an error.
+type TxTable struct {
+	tx   *txState
+	seq  uint32 // position in tx.tables
+	def  *TableDef
+	base *Table // last published state, what View returns before the first write
+
+	rows    *rowTree
+	indexes []txIndex
+	keys    keyMaker
+	oldKey  []byte
+	newKey  []byte
+
+	// writable: the trees belong to the transaction. It is the only thing a
+	// write checks; ended transactions and outdated handles clear it.
+	writable    bool
+	retired     bool // a schema change has put another handle in its place
+	wasWritable bool // before it was retired
+	dirty       bool // written since view was made
+	view        *Table
+	max         int64 // largest row id, if hasMax
+	hasMax      bool
+
+	// puts changes with every insert, update and undo in the table, so that
+	// the answer of Conflict is known to hold still. (A delete makes no rival.)
+	puts uint64
+
+	tally *tally // shared with the handles it replaces
+}
+
+type txIndex struct {
+	def  *IndexDef
+	tree *indexTree
+	it   btree.MapIter[string, struct{}] // over tree
+	of   *indexTree                      // that it was made for
+
+	// The row Conflict was last asked about and found no rival for, with its
+	// entry: an Insert or Update of that row right after makes no key again.
+	free struct {
+		rec   row.Record
+		rowid int64
+		self  int64
+		puts  uint64
+		entry string
+		valid bool
+	}
+}
+
+// newTxTable makes a handle over a published table.
+func newTxTable(t *txState, base *Table) *TxTable {
+	h := &TxTable{tx: t, seq: uint32(len(t.tables)), def: base.def, base: base, rows: base.rows, tally: new(tally)}
+	h.keys.alias = base.def.RowidAlias
+	h.indexes = make([]txIndex, len(base.indexes))
+	for i := range h.indexes {
+		h.indexes[i].def, h.indexes[i].tree = base.def.Indexes[i], base.indexes[i]
+	}
+	t.tables = append(t.tables, h)
+	return h
+}
+
+// Def returns the table's definition.
+func (h *TxTable) Def() *TableDef { return h.def }
+
+// Len returns the number of rows as of now.
+func (h *TxTable) Len() int { return h.rows.Len() }
+
+// Get reads a row as of now.
+func (h *TxTable) Get(rowid int64) (row.Record, bool, error) {
+	rec, ok := h.rows.Get(rowid)
+	return rec, ok, nil
+}
+
+// MaxRowid returns the largest row id as of now, false when the table is empty.
+func (h *TxTable) MaxRowid() (int64, bool) {
+	if h.writable {
+		return h.max, h.hasMax
+	}
+	rowid, _, ok := h.rows.Max()
+	return rowid, ok
+}
+
+// own takes the trees over before the first write.
+func (h *TxTable) own() error {
+	if h.tx.done {
+		return ErrTxDone
+	}
+	if h.retired {
+		return ErrStaleHandle
+	}
+	h.rows = h.rows.IsoCopy()
+	for i := range h.indexes {
+		h.indexes[i].tree = h.indexes[i].tree.IsoCopy()
+	}
+	h.writable = true
+	h.findMax()
+	return nil
+}
+
+func (h *TxTable) findMax() { h.max, _, h.hasMax = h.rows.Max() }
+
+// Insert adds a row. The record must be valid, with the table's affinities
+// applied, and the caller has asked Conflict about every unique index; both
+// the row id and the unique indexes are checked again all the same, since a
+// state that breaks them could not be replayed.
+func (h *TxTable) Insert(rowid int64, rec row.Record) error {
+	if !h.writable {
+		if err := h.own(); err != nil {
+			return err
+		}
+	}
+	if len(h.indexes) > 0 {
+		if err := h.checkUnique(rec, rowid, rowid); err != nil {
+			return err
+		}
+	}
+	if !h.hasMax || rowid > h.max {
+		h.rows.Load(rowid, rec)
+		h.max, h.hasMax = rowid, true
+	} else if prev, taken := h.rows.Set(rowid, rec); taken {
+		h.rows.Set(rowid, prev)
+		return ErrExists
+	}
+	for i := range h.indexes {
+		h.addEntry(&h.indexes[i], rec, rowid)
+	}
+	h.log(op{kind: opInsert, table: h.seq, rowid: rowid, new: rec})
+	h.puts++
+	return nil
+}
+
+// Update replaces the record of a row, under the same terms as Insert.
+func (h *TxTable) Update(rowid int64, rec row.Record) error {
+	if !h.writable {
+		if err := h.own(); err != nil {
+			return err
+		}
+	}
+	if len(h.indexes) > 0 {
+		if err := h.checkUnique(rec, rowid, rowid); err != nil {
+			return err
+		}
+	}
+	old, found := h.rows.Set(rowid, rec)
+	if !found {
+		h.rows.Delete(rowid)
+		return ErrNotFound
+	}
+	for i := range h.indexes {
+		h.moveEntry(&h.indexes[i], old, rec, rowid)
+	}
+	h.log(op{kind: opUpdate, table: h.seq, rowid: rowid, old: old, new: rec})
+	h.puts++
+	return nil
+}
+
+// Delete removes a row.
+func (h *TxTable) Delete(rowid int64) error {
+	if !h.writable {
+		if err := h.own(); err != nil {
+			return err
+		}
+	}
+	old, found := h.rows.Delete(rowid)
+	if !found {
+		return ErrNotFound
+	}
+	for i := range h.indexes {
+		h.dropEntry(&h.indexes[i], old, rowid)
+	}
+	if rowid == h.max {
+		h.findMax()
+	}
+	h.log(op{kind: opDelete, table: h.seq, rowid: rowid, old: old})
+	return nil
+}
+
+func (h *TxTable) log(o op) {
+	h.dirty = true
+	h.tx.stamp++
+	h.tx.ops = append(h.tx.ops, o)
+}
+
+// Conflict looks for another row whose key in the unique index ix equals that
+// of rec at rowid. Keys with a NULL equal nothing. The row self, if there is
+// one, does not count: it is the one about to be replaced.
+func (h *TxTable) Conflict(ix int, rec row.Record, rowid, self int64, hasSelf bool) (int64, bool, error) {
+	x := &h.indexes[ix]
+	x.free.valid = false
+	var null bool
+	h.newKey, null = h.keys.append(h.newKey[:0], x.def, rec, rowid)
+	entry := string(h.newKey)
+	if !null {
+		if x.of != x.tree {
+			x.of, x.it = x.tree, x.tree.Iter()
+		}
+		if other, found := rival(&x.it, entry[:len(entry)-rowidSize], self, hasSelf); found {
+			return other, true, nil
+		}
+	}
+	if !hasSelf {
+		self = rowid
+	}
+	x.free.rec, x.free.rowid, x.free.self, x.free.puts, x.free.entry, x.free.valid = rec, rowid, self, h.puts, entry, true
+	return 0, false, nil
+}
+
+// checkUnique makes sure that no unique index has a rival of the row, which
+// takes the place of self. It is free when Conflict was just asked the same.
+func (h *TxTable) checkUnique(rec row.Record, rowid, self int64) error {
+	for i := range h.indexes {
+		x := &h.indexes[i]
+		if !x.def.Unique || x.isFree(rec, rowid, h.puts) && x.free.self == self {
+			continue
+		}
+		if _, found, _ := h.Conflict(i, rec, rowid, self, true); found {
+			return newUniqueError(h.def, x.def)
+		}
+	}
+	return nil
+}
+
+// isFree reports whether free holds the entry of the row. The comparison of
+// the records is one of pointers when it is the same one.
+func (x *txIndex) isFree(rec row.Record, rowid int64, puts uint64) bool {
+	return x.free.valid && x.free.puts == puts && x.free.rowid == rowid && x.free.rec == rec
+}
+
+func (h *TxTable) addEntry(x *txIndex, rec row.Record, rowid int64) {
+	if x.isFree(rec, rowid, h.puts) {
+		x.tree.Set(x.free.entry, struct{}{})
+		return
+	}
+	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
+	x.tree.Set(string(h.newKey), struct{}{})
+}
+
+func (h *TxTable) dropEntry(x *txIndex, rec row.Record, rowid int64) {
+	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, rec, rowid)
+	x.tree.Delete(string(h.oldKey))
+}
+
+// moveEntry re-keys a row; an index none of whose columns changed is left
+// alone.
+func (h *TxTable) moveEntry(x *txIndex, old, rec row.Record, rowid int64) {
+	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, old, rowid)
+	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
+	if slices.Equal(h.oldKey, h.newKey) {
+		return
+	}
+	x.tree.Delete(string(h.oldKey))
+	x.tree.Set(string(h.newKey), struct{}{})
+}
+
+// freeze returns the state as of now. After it no node belongs to the
+// transaction, so the next writes copy their paths.
+func (h *TxTable) freeze() *Table {
+	if !h.writable {
+		return h.base
+	}
+	if h.view == nil || h.dirty {
+		h.view = &Table{def: h.def, rows: h.rows.IsoCopy(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
+		for i := range h.indexes {
+			h.view.indexes[i] = h.indexes[i].tree.IsoCopy()
+		}
+		h.dirty = false
+	}
+	return h.view
+}
+
+// publish hands the trees over to the new root.
+func (h *TxTable) publish() *Table {
+	if !h.writable {
+		return h.base
+	}
+	t := &Table{def: h.def, rows: h.rows, indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum.Add(h.tally.sum)}
+	for i := range h.indexes {
+		t.indexes[i] = h.indexes[i].tree
+	}
+	return t
+}
