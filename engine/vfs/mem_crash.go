@@ -180,7 +180,9 @@ func (c *crash) losses() bool {
 	return true
 }
 
-func sameOp(a, b *unit) bool { return a.seq == b.seq && a.dir == nil && b.dir == nil && a.piece == b.piece }
+func sameOp(a, b *unit) bool {
+	return a.seq == b.seq && a.dir == nil && b.dir == nil && a.piece == b.piece
+}
 
 // sample returns the indexes below n, or Max of them, in order.
 func (c *crash) sample(n int) []int {
