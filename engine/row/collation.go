@@ -13,15 +13,13 @@ const (
 	RTrim                   // by bytes, trailing spaces ignored
 )
 
-// CollationByName returns the collation of that name, in any case.
+// CollationByName returns the collation of that name, in any case (of ASCII,
+// as all of SQLite's names).
 func CollationByName(name string) (Collation, bool) {
-	switch {
-	case strings.EqualFold(name, "BINARY"):
-		return Binary, true
-	case strings.EqualFold(name, "NOCASE"):
-		return NoCase, true
-	case strings.EqualFold(name, "RTRIM"):
-		return RTrim, true
+	for _, c := range [...]Collation{Binary, NoCase, RTrim} {
+		if compareNoCase(name, c.String()) == 0 {
+			return c, true
+		}
 	}
 	return Binary, false
 }
