@@ -1,0 +1,200 @@
+package sqltests
+
+import (
+	"archive/tar"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/sqltests/slt"
+)
+
+// corpus unpacks the script corpus into memory: path -> text. The archive is
+// xz-compressed, so the xz program must be there.
+func corpus(t *testing.T, want *regexp.Regexp) (names []string, texts map[string][]byte) {
+	t.Helper()
+	file := dataFile(t, "slt.tar.xz")
+	if _, err := exec.LookPath("xz"); err != nil {
+		t.Skip("SKIPPED: the program xz is not installed")
+	}
+	cmd := exec.Command("xz", "-dc", file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	texts = map[string][]byte{}
+	tr := tar.NewReader(out)
+	for {
+		h, err := tr.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg || !strings.HasSuffix(h.Name, ".test") || !want.MatchString(h.Name) || strings.Contains(h.Name, "trigger") {
+			continue
+		}
+		b, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[h.Name] = b
+		names = append(names, h.Name)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		t.Fatal("no script matches")
+	}
+	return names, texts
+}
+
+// TestCorpus runs the public script corpus, directly, through prepared
+// statements, and with the store closed and opened again between statements.
+func TestCorpus(t *testing.T) {
+	pattern := `(^|/)(select[1-5]\.test|evidence/.*)$`
+	if os.Getenv("TIDEMARK_CORPUS") == "all" {
+		pattern = `.`
+	}
+	names, texts := corpus(t, regexp.MustCompile(pattern))
+	modes := []struct {
+		name string
+		o    slt.Options
+	}{
+		{"direct", slt.Options{}},
+		{"prepare", slt.Options{Prepare: true}},
+		{"reopen", slt.Options{ReopenEvery: 50}},
+	}
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			passed := 0
+			for _, name := range names {
+				res, failures := runScript(t, texts[name], m.o)
+				passed += res.Passed
+				for i, f := range failures {
+					if i < 5 {
+						t.Errorf("%s %s: %s", name, f.Record, f.Why)
+					}
+				}
+			}
+			t.Logf("%d files, %d records passed", len(names), passed)
+		})
+	}
+}
+
+func runScript(t *testing.T, text []byte, o slt.Options) (slt.Result, []slt.Failure) {
+	t.Helper()
+	ctx := context.Background()
+	s := Open(t, "")
+	conn, err := s.DB.Conn(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failures []slt.Failure
+	o.Engines = []string{"sqlite", "tidemark"}
+	o.EmptyOnError = regexp.MustCompile("integer overflow")
+	o.OnFail = func(f slt.Failure) { failures = append(failures, f) }
+	o.Reopen = func() (*sql.Conn, error) {
+		conn.Close()
+		s.Reopen()
+		conn, err = s.DB.Conn(ctx)
+		return conn, err
+	}
+	res := slt.Run(ctx, conn, text, o)
+	conn.Close()
+	s.Check()
+	return res, failures
+}
+
+// sampleSQL reads the sample database script.
+func sampleSQL(t testing.TB) string {
+	b, err := os.ReadFile(dataFile(t, "chinook.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(string(b), "\ufeff")
+}
+
+// TestSampleDatabase loads a real schema with its data and compares every
+// table, values and types, with what the sqlite3 library makes of the script,
+// before and after the store is reopened.
+func TestSampleDatabase(t *testing.T) {
+	script := sampleSQL(t)
+	native, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "native.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer native.Close()
+	if _, err := native.Exec(script); err != nil {
+		t.Fatal(err)
+	}
+	s := Open(t, "")
+	s.Exec(script)
+	compareAll(t, native, s.DB)
+	s.Reopen()
+	compareAll(t, native, s.DB)
+}
+
+// compareAll compares every table of two databases.
+func compareAll(t *testing.T, native, ours *sql.DB) {
+	t.Helper()
+	rows, err := native.Query("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []string
+	for rows.Next() {
+		var n string
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, n)
+	}
+	rows.Close()
+	if len(tables) == 0 {
+		t.Fatal("no tables")
+	}
+	total := 0
+	for _, n := range tables {
+		var cols []string
+		r, err := native.Query(fmt.Sprintf("SELECT name FROM pragma_table_info('%s')", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r.Next() {
+			var c string
+			if err := r.Scan(&c); err != nil {
+				t.Fatal(err)
+			}
+			cols = append(cols, fmt.Sprintf("quote(%q), typeof(%q)", c, c))
+		}
+		r.Close()
+		q := fmt.Sprintf("SELECT rowid, %s FROM %q ORDER BY rowid", strings.Join(cols, ", "), n)
+		want, got := dump(t, native, q), dump(t, ours, q)
+		if !slices.Equal(want, got) {
+			t.Errorf("table %s differs: %d rows natively, %d here", n, len(want), len(got))
+			for i := range min(len(want), len(got)) {
+				if want[i] != got[i] {
+					t.Errorf("first difference: want %s, got %s", want[i], got[i])
+					break
+				}
+			}
+		}
+		total += len(want)
+	}
+	t.Logf("%d tables, %d rows equal", len(tables), total)
+}
