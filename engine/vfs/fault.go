@@ -171,17 +171,22 @@ func (f *Fault) count() {
 func (f *Fault) fail(op *Op, r Rule, do func() error) error {
 	f.count()
 	err := pathError(op.Kind.String(), op.Name, r.Err)
+	also := func(other error) {
+		if other != nil {
+			err = errors.Join(err, other)
+		}
+	}
 	switch {
 	case op.Kind&(OpSyncData|OpSync) != 0:
 		if s, ok := op.file.(syncFailer); ok {
-			err = errors.Join(err, s.failSync(op.Kind))
+			also(s.failSync(op.Kind))
 		}
 	case op.Kind == OpSyncDir:
 	case r.After, op.Kind&(OpClose|OpUnmap|OpUnlock) != 0:
-		err = errors.Join(err, f.space.around(op, f.inner, do))
+		also(f.space.around(op, f.inner, do))
 	case op.Kind == OpWrite && r.Short > 0:
 		op.limit = min(op.limit, int64(r.Short))
-		err = errors.Join(err, f.space.around(op, f.inner, do))
+		also(f.space.around(op, f.inner, do))
 	}
 	return err
 }

@@ -1,9 +1,11 @@
 package vfs
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 )
 
 // CrashOptions chooses among the images of one crash. The zero value is usable.
@@ -83,12 +85,26 @@ type crash struct {
 
 // emit yields the image of a choice once, and tells whether to go on.
 func (c *crash) emit(keep choice, format string, args ...any) bool {
-	key := fmt.Sprint(keep)
-	if c.seen[key] {
+	if !c.first('=', keep) {
 		return true
 	}
-	c.seen[key] = true
 	return c.yield(fmt.Sprintf(format, args...), memOf(c.s.image(c.us, keep)))
+}
+
+// first tells whether the choice is new for this way of building an image.
+func (c *crash) first(how byte, keep choice) bool {
+	key := []byte{how}
+	for _, ranges := range keep {
+		key = binary.AppendUvarint(key, uint64(len(ranges)))
+		for _, x := range ranges {
+			key = binary.AppendVarint(binary.AppendVarint(key, x.lo), x.hi)
+		}
+	}
+	if c.seen[string(key)] {
+		return false
+	}
+	c.seen[string(key)] = true
+	return true
 }
 
 func (c *crash) all() choice {
@@ -122,11 +138,6 @@ func (c *crash) sizes() bool {
 	if !data {
 		return true
 	}
-	key := "sizes" + fmt.Sprint(keep)
-	if c.seen[key] {
-		return true
-	}
-	c.seen[key] = true
 	img := c.s.image(c.us, keep)
 	sizes := map[uint64]int64{}
 	for _, n := range c.s.files() {
@@ -203,21 +214,23 @@ func (c *crash) cuts(last Op) bool {
 		return true
 	}
 	lo, hi := last.Off, last.Off+last.Size
-	var at spans // single bytes, as a sorted set of cut offsets
+	var at []int64
 	for x := (lo/sectorSize + 1) * sectorSize; x < hi; x += sectorSize {
-		at = append(at, span{x, x})
+		at = append(at, x)
 	}
 	if c.o.Boundaries != nil {
 		for _, b := range c.o.Boundaries(last) {
 			for x := b - 1; x <= b+1; x++ {
 				if x > lo && x < hi {
-					at = append(at, span{x, x})
+					at = append(at, x)
 				}
 			}
 		}
 	}
+	slices.Sort(at)
+	at = slices.Compact(at)
 	for _, i := range c.sample(len(at)) {
-		keep, cut := c.all(), at[i].lo
+		keep, cut := c.all(), at[i]
 		torn := false
 		for k := range c.us {
 			if u := &c.us[k]; u.isWrite() && u.seq == last.N {

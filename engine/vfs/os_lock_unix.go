@@ -24,19 +24,5 @@ func lockFile(f *os.File) error {
 func unlockFile(f *os.File) error { return flock(f, unix.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var ferr error
-	if err := conn.Control(func(fd uintptr) {
-		for {
-			if ferr = unix.Flock(int(fd), how); !errors.Is(ferr, unix.EINTR) {
-				return
-			}
-		}
-	}); err != nil {
-		return err
-	}
-	return ferr
+	return control(f, func(fd uintptr) error { return unix.Flock(int(fd), how) })
 }

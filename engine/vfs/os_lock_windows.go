@@ -14,8 +14,8 @@ func lockRegion() *windows.Overlapped {
 }
 
 func lockFile(f *os.File) error {
-	err := onHandle(f, func(h windows.Handle) error {
-		return windows.LockFileEx(h, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, lockRegion())
+	err := control(f, func(fd uintptr) error {
+		return windows.LockFileEx(windows.Handle(fd), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, lockRegion())
 	})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return ErrLocked
@@ -24,17 +24,7 @@ func lockFile(f *os.File) error {
 }
 
 func unlockFile(f *os.File) error {
-	return onHandle(f, func(h windows.Handle) error { return windows.UnlockFileEx(h, 0, 1, 0, lockRegion()) })
-}
-
-func onHandle(f *os.File, do func(windows.Handle) error) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var ferr error
-	if err := conn.Control(func(fd uintptr) { ferr = do(windows.Handle(fd)) }); err != nil {
-		return err
-	}
-	return ferr
+	return control(f, func(fd uintptr) error {
+		return windows.UnlockFileEx(windows.Handle(fd), 0, 1, 0, lockRegion())
+	})
 }

@@ -7,32 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// control runs f on the descriptor and repeats it while a signal interrupts it.
-func control(file *os.File, f func(fd int) error) error {
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var ferr error
-	if err := conn.Control(func(fd uintptr) {
-		for {
-			if ferr = f(int(fd)); !errors.Is(ferr, unix.EINTR) {
-				return
-			}
-		}
-	}); err != nil {
-		return err
-	}
-	return ferr
+func syncData(f *os.File) error {
+	return control(f, func(fd uintptr) error { return unix.Fdatasync(int(fd)) })
 }
 
-func syncData(f *os.File) error { return control(f, unix.Fdatasync) }
-
-// allocate reserves the whole file, holes included.
+// allocate reserves the blocks, holes included, before it writes zeros to the
+// new ones. The reservation alone would do for space, and would leave extents
+// marked "unwritten": the first data sync behind each write into them commits
+// the file system's journal, which doubles what a commit waits for (ext4). The
+// zeros alone would find out late that there is no room.
 func allocate(f *os.File, old, size int64) error {
-	err := control(f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return writeZeros(f, old, size)
+	err := control(f, func(fd uintptr) error { return unix.Fallocate(int(fd), 0, 0, size) })
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+		return err
 	}
-	return err
+	return writeZeros(f, old, size)
 }

@@ -1,6 +1,3 @@
-// Package vfs is the only way the engine touches files: the operating
-// system's, an in-memory one that simulates crashes, and wrappers that inject
-// faults and record operations.
 package vfs
 
 import "io"
@@ -19,15 +16,23 @@ type FS interface {
 	Open(name string) (File, error)
 	// OpenRead opens an existing file for reading only.
 	OpenRead(name string) (File, error)
+	// Rename gives the file the new name, which it takes from another file
+	// that has it. In a crash it is atomic; after SyncDir of the new
+	// directory only, the old name in another directory may still be there.
 	Rename(from, to string) error
 	// Link gives the file a second name and fails with fs.ErrExist when it is taken.
 	Link(from, to string) error
+	// Remove removes a file's name, or an empty directory. Open files and
+	// mappings stay usable (except on Windows, where Remove may fail).
 	Remove(name string) error
 	// List returns the base names in dir, sorted.
 	List(dir string) ([]string, error)
-	// Mkdir makes one directory; an existing directory is no error.
+	// Mkdir makes one directory, whose parent exists; an existing directory
+	// is no error.
 	Mkdir(name string) error
 	Stat(name string) (Info, error)
+	// SyncDir makes the entries of a directory durable: which names it has,
+	// and not the files behind them.
 	SyncDir(name string) error
 	// Lock takes the exclusive advisory lock on name, creating the file when
 	// missing; it fails with ErrLocked at once when another holder has it.
@@ -41,27 +46,38 @@ type Info struct {
 	Dir  bool
 }
 
-// File is an open file. Offsets are explicit; there is no file position.
+// File is an open file. Offsets are explicit; there is no file position. Its
+// methods may be called from several goroutines. After Close they match
+// fs.ErrClosed.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
+	// Truncate cuts the file, or extends it with zeros that take no room. It
+	// is durable after Sync, not after SyncData.
 	Truncate(size int64) error
 	// Preallocate makes the file at least size bytes long with zeros backed
 	// by storage, so that later writes below size cannot fail for lack of
-	// space and Data sync need not write metadata. It fails with
-	// syscall.ENOSPC and leaves the size unchanged when there is no room.
+	// space and, once the file was synced, SyncData need not write metadata.
+	// It fails with syscall.ENOSPC and leaves the size unchanged when there
+	// is no room; it never shortens a file.
 	Preallocate(size int64) error
-	// SyncData makes written bytes durable (fdatasync).
+	// SyncData makes written bytes durable (fdatasync), and of the size what
+	// is needed to read them. After an error nothing that was not durable
+	// before is, and a later success does not change that: it must be written
+	// again.
 	SyncData() error
-	// Sync makes bytes and metadata (size) durable (fsync).
+	// Sync makes bytes and metadata (size) durable (fsync). For an error see
+	// SyncData.
 	Sync() error
-	// Map maps the whole file read-only.
+	// Map maps the whole file read-only, as long as it is now.
 	Map() (Mapped, error)
 }
 
-// Mapped is a read-only view of a whole file that stays valid until Close.
+// Mapped is a read-only view of a whole file that stays valid until Close,
+// also after the file itself is closed. Close waits for reads. Reading what
+// the device cannot give, or what was cut off since, fails with ErrPageFault.
 type Mapped interface {
 	io.ReaderAt
 	io.Closer
