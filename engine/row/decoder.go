@@ -35,27 +35,45 @@ func (d *Decoder) Column(i int) Value {
 		return Value{}
 	}
 	s := d.slots[i]
-	return value(uint64(s.typ), string(d.rec[s.off:]))
+	body := string(d.rec[s.off:])
+	if s.typ >= 12 {
+		return Value{kind: Blob - Kind(s.typ&1), s: body[:(s.typ-12)/2]}
+	}
+	return smallValue(uint64(s.typ), body)
 }
 
-// read goes on in the header up to column i, false when there is none.
+// ahead is how far the second read of a record looks ahead.
+const ahead = 16
+
+// read goes on in the header up to column i, false when there is none. The
+// first read of a record stops there, since there is often no second one; who
+// asks again will probably want the others too.
 func (d *Decoder) read(i int) bool {
-	for d.known <= i {
-		if d.next >= d.end {
-			return false
-		}
-		t, n := uint64(d.rec[d.next]), 1
-		if t >= 0x80 {
-			t, n = varint(string(d.rec[d.next:]))
-		}
-		if d.known == len(d.slots) {
-			d.slots = append(d.slots, slot{})
-			d.slots = d.slots[:cap(d.slots)]
-		}
-		d.slots[d.known] = slot{uint32(t), d.body}
-		d.known++
-		d.next += uint32(n)
-		d.body += uint32(bodyLen(t))
+	to := i + 1
+	if d.known > 0 {
+		to += ahead
 	}
-	return true
+	to = min(to, int(d.end)) // a serial type takes a byte at least
+	if to > len(d.slots) {
+		d.slots = append(d.slots, make([]slot, to-len(d.slots))...)
+	}
+	rec, slots := d.rec, d.slots
+	next, body, known := d.next, d.body, d.known
+	for known < to && next < d.end {
+		t, n := uint32(rec[next]), uint32(1)
+		if t >= 0x80 {
+			v, l := varint(string(rec[next:]))
+			t, n = uint32(v), uint32(l)
+		}
+		slots[known] = slot{t, body}
+		known++
+		next += n
+		if t >= 12 {
+			body += (t - 12) / 2
+		} else {
+			body += uint32(smallBody[t])
+		}
+	}
+	d.next, d.body, d.known = next, body, known
+	return i < known
 }

@@ -34,7 +34,7 @@ const MaxLength = 1 << 30
 var ErrRecord = errors.New("row: not a record")
 
 // serial returns the serial type of v and the length of its body.
-func serial(v Value) (typ uint64, body int) {
+func serial(v *Value) (typ uint64, body int) {
 	switch v.kind {
 	case Null:
 		return 0, 0
@@ -68,17 +68,52 @@ func intSerial(i int64) (typ uint64, body int) {
 	return 6, 8
 }
 
-// AppendRecord appends the record of vals to dst.
+// AppendRecord appends the record of vals to dst. Up to eight bytes behind the
+// result are overwritten when dst has the capacity.
 func AppendRecord(dst []byte, vals []Value) []byte {
+	if len(vals) > 126 {
+		return appendWide(dst, vals)
+	}
+	// Nearly every record has one byte per serial type, so the place of the
+	// bodies is known before the types are, and the header serves the second
+	// pass as its list of types.
+	start := len(dst)
+	at := start + 1 + len(vals)
+	dst = slices.Grow(dst, 1+len(vals)+8*len(vals)+8)[:at]
+	h := dst[start:]
+	h[0] = byte(len(h))
+	h = h[1:]
+	bodies := 0
+	for i := range vals {
+		t, n := serial(&vals[i])
+		if t >= 0x80 {
+			return appendWide(dst[:start], vals)
+		}
+		h[i] = byte(t)
+		bodies += n
+	}
+	// Numbers are written as eight bytes, of which those behind the body belong
+	// to the next one or to the slack.
+	dst = slices.Grow(dst, bodies+8)[:at+bodies+8]
+	b := dst[at:]
+	for i, t := range dst[start+1 : at] {
+		if t < 12 {
+			binary.BigEndian.PutUint64(b, vals[i].n<<smallShift[t])
+			b = b[smallBody[t]:]
+		} else {
+			b = b[copy(b, vals[i].s):]
+		}
+	}
+	return dst[:at+bodies]
+}
+
+// appendWide is AppendRecord for any lengths.
+func appendWide(dst []byte, vals []Value) []byte {
 	header, bodies := 0, 0
 	for i := range vals {
-		t, n := serial(vals[i])
+		t, n := serial(&vals[i])
+		header += varintLen(t)
 		bodies += n
-		if t < 0x80 {
-			header++
-		} else {
-			header += varintLen(t)
-		}
 	}
 	// The header's length counts its own varint, which may grow by that.
 	own := varintLen(uint64(header + 1))
@@ -87,55 +122,30 @@ func AppendRecord(dst []byte, vals []Value) []byte {
 		header++
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, header+bodies)[:start+header+bodies]
-	h := dst[start : start+header]
+	dst = slices.Grow(dst, header+bodies+8)[:start+header+bodies+8]
+	h := dst[start:]
 	h = h[putVarint(h, uint64(header)):]
 	b := dst[start+header:]
 	for i := range vals {
 		v := &vals[i]
-		t, n := serial(*v)
-		if t < 0x80 {
-			h[0] = byte(t)
-			h = h[1:]
+		t, n := serial(v)
+		h = h[putVarint(h, t):]
+		if t < 12 {
+			binary.BigEndian.PutUint64(b, v.n<<smallShift[t])
 		} else {
-			h = h[putVarint(h, t):]
-		}
-		if n == 0 {
-			continue
-		}
-		switch v.kind {
-		case Int:
-			putInt(b, v.n, n)
-		case Real:
-			binary.BigEndian.PutUint64(b, v.n)
-		default:
 			copy(b, v.s)
 		}
 		b = b[n:]
 	}
-	return dst
+	return dst[:start+header+bodies]
 }
 
-// putInt writes the low n bytes of u, big endian.
-func putInt(b []byte, u uint64, n int) {
-	switch n {
-	case 1:
-		b[0] = byte(u)
-	case 2:
-		binary.BigEndian.PutUint16(b, uint16(u))
-	case 3:
-		_ = b[2]
-		b[0], b[1], b[2] = byte(u>>16), byte(u>>8), byte(u)
-	case 4:
-		binary.BigEndian.PutUint32(b, uint32(u))
-	case 6:
-		_ = b[5]
-		binary.BigEndian.PutUint16(b, uint16(u>>32))
-		binary.BigEndian.PutUint32(b[2:], uint32(u))
-	default:
-		binary.BigEndian.PutUint64(b, u)
-	}
-}
+// smallBody and smallShift are, per serial type below 12, the length of the
+// body and the shift that moves it to the high end of 64 bits.
+var (
+	smallBody  = [12]uint8{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
+	smallShift = [12]uint8{0, 56, 48, 40, 32, 16, 0, 0, 0, 0, 0, 0}
+)
 
 // bodyLen returns the length of the body of a serial type.
 func bodyLen(typ uint64) uint64 {
@@ -145,35 +155,41 @@ func bodyLen(typ uint64) uint64 {
 	return uint64(smallBody[typ])
 }
 
-var smallBody = [12]uint8{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
-
 // value decodes the body of a serial type at the start of s.
 func value(typ uint64, s string) Value {
+	if typ >= 12 {
+		return Value{kind: Blob - Kind(typ&1), s: s[:(typ-12)/2]}
+	}
+	return smallValue(typ, s)
+}
+
+// smallValue decodes a number or NULL.
+func smallValue(typ uint64, s string) Value {
+	var n int64
 	switch typ {
-	case 0:
-		return Value{}
 	case 1:
-		return IntValue(int64(int8(s[0])))
+		n = int64(int8(s[0]))
 	case 2:
 		_ = s[1]
-		return IntValue(int64(int16(uint16(s[0])<<8 | uint16(s[1]))))
+		n = int64(int16(uint16(s[0])<<8 | uint16(s[1])))
 	case 3:
 		_ = s[2]
-		return IntValue(int64(int8(s[0]))<<16 | int64(s[1])<<8 | int64(s[2]))
+		n = int64(int8(s[0]))<<16 | int64(s[1])<<8 | int64(s[2])
 	case 4:
-		return IntValue(int64(int32(be32(s))))
+		n = int64(int32(be32(s)))
 	case 5:
 		_ = s[5]
-		return IntValue(int64(int16(uint16(s[0])<<8|uint16(s[1])))<<32 | int64(be32(s[2:])))
+		n = int64(int16(uint16(s[0])<<8|uint16(s[1])))<<32 | int64(be32(s[2:]))
 	case 6:
-		return IntValue(int64(be64(s)))
+		n = int64(be64(s))
 	case 7:
 		return Value{kind: Real, n: be64(s)}
 	case 8, 9:
-		return IntValue(int64(typ - 8))
+		n = int64(typ - 8)
+	default:
+		return Value{}
 	}
-	n := (typ - 12) / 2
-	return Value{kind: Blob - Kind(typ&1), s: s[:n]}
+	return Value{kind: Int, n: uint64(n)}
 }
 
 func be32(s string) uint32 {

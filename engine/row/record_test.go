@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,7 @@ func checkRecord(t *testing.T, vs []Value) {
 			t.Fatalf("decoder, column %d: %s, want %s", i, show(have), show(v))
 		}
 	}
-	for _, i := range []int{len(vs), len(vs) + 1, len(vs) + 200} {
+	for _, i := range []int{len(vs), len(vs) + 1, len(vs) + 200, math.MaxInt32} {
 		if !rec.Column(i).IsNull() || !d.Column(i).IsNull() {
 			t.Fatalf("column %d of %d is not NULL", i, len(vs))
 		}
