@@ -81,8 +81,11 @@ func (b *Builder) finish(start int) error {
 // mark is the first field of the frames FindCommits looks for.
 func (b *Builder) mark() uint64 { return b.salt ^ uint64(b.Offset()) }
 
-// Header appends a header.
+// Header appends a header, whose salt is the builder's.
 func (b *Builder) Header(h *Header) error {
+	if h.Format == 0 || h.Format > Format || binary.LittleEndian.Uint64(h.Salt[:]) != b.salt {
+		return fmt.Errorf("wal: header of format %d with salt %x", h.Format, h.Salt)
+	}
 	start := b.begin(KindHeader, headerSize)
 	p := append(b.buf, headerMagic...)
 	p = binary.LittleEndian.AppendUint32(p, h.Format)
