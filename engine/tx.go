@@ -27,7 +27,7 @@ type txState struct {
 	schema *Schema
 	slots  []txSlot // by slot of schema
 
-	ops    []op
+	ops    opList
 	ddl    []schemaOp // what ops of kind opSchema refer to, in the same order
 	tables []*TxTable // every handle made, by TxTable.seq
 
@@ -60,9 +60,9 @@ func (t *txState) Schema() *Schema { return t.schema }
 
 // Changed reports whether there is anything to commit: a write that was not
 // rolled back.
-func (t *txState) Changed() bool { return len(t.ops) > 0 }
+func (t *txState) Changed() bool { return t.ops.len() > 0 }
 
-func (t *txState) changed() bool { return len(t.ops) > 0 }
+func (t *txState) changed() bool { return t.ops.len() > 0 }
 
 // writeStamp is equal in two calls exactly when nothing was written or rolled
 // back between them.
@@ -161,5 +161,5 @@ func (t *txState) discard() {
 	for _, h := range t.tables {
 		h.writable = false
 	}
-	t.ops, t.ddl = nil, nil
+	t.ops, t.ddl = opList{}, nil
 }

@@ -29,8 +29,8 @@ func (t *txState) tally() {
 		colIDs[i] = h.def.columnIDs()
 	}
 	var scratch []byte
-	for i := range t.ops {
-		o := &t.ops[i]
+	for i := range t.ops.len() {
+		o := t.ops.at(i)
 		if o.kind == opSchema {
 			continue
 		}
@@ -55,8 +55,8 @@ func (t *txState) tally() {
 // the operations, and says what the commit frame has to claim about them.
 // Rows of volatile tables leave no frame. It may be called more than once.
 func (t *txState) encode(b *wal.Builder) (records uint64, contributions []wal.Contribution, err error) {
-	for i := range t.ops {
-		o := &t.ops[i]
+	for i := range t.ops.len() {
+		o := t.ops.at(i)
 		if o.kind == opSchema {
 			d := &t.ddl[o.rowid]
 			if err := b.Schema(wal.Schema{Op: d.code, Body: d.body}); err != nil {

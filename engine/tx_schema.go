@@ -26,7 +26,7 @@ func (t *txState) Apply(c Change) error {
 			return err
 		}
 	}
-	t.ops = append(t.ops, op{kind: opSchema, rowid: int64(len(t.ddl))})
+	t.ops.append(op{kind: opSchema, rowid: int64(len(t.ddl))})
 	t.ddl = append(t.ddl, schemaOp{code: code, body: string(body), schema: t.schema, slots: t.slots})
 	t.stamp++
 	for _, s := range t.slots {

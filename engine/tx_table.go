@@ -188,7 +188,7 @@ func (h *TxTable) Delete(rowid int64) error {
 func (h *TxTable) log(o op) {
 	h.dirty = true
 	h.tx.stamp++
-	h.tx.ops = append(h.tx.ops, o)
+	h.tx.ops.append(o)
 }
 
 // Conflict looks for another row whose key in the unique index ix equals that

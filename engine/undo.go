@@ -35,24 +35,22 @@ type schemaOp struct {
 type Mark int
 
 // Mark returns the present position. It costs nothing, and needs no release.
-func (t *txState) Mark() Mark { return Mark(len(t.ops)) }
+func (t *txState) Mark() Mark { return Mark(t.ops.len()) }
 
 // RollbackTo undoes everything after a mark, schema changes included. Marks
 // taken after it are void; the mark itself can be used again.
 func (t *txState) RollbackTo(m Mark) {
-	if t.done || m < 0 || int(m) >= len(t.ops) {
+	if t.done || m < 0 || int(m) >= t.ops.len() {
 		return
 	}
-	for i := len(t.ops) - 1; i >= int(m); i-- {
-		o := &t.ops[i]
-		if o.kind == opSchema {
+	for i := t.ops.len() - 1; i >= int(m); i-- {
+		if o := t.ops.at(i); o.kind == opSchema {
 			t.undoSchema()
 		} else {
 			t.tables[o.table].undo(o)
 		}
-		*o = op{} // let go of the records
+		t.ops.pop()
 	}
-	t.ops = t.ops[:m]
 	t.stamp++
 }
 

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// verify checks that a table agrees with itself and reports all it finds
+// wrong: records that do not decode, trees out of order, an index without an
+// entry for a row or with one too many, equal keys in a unique index, a
+// fingerprint that the rows do not add up to.
+func (t *Table) verify(report func(text string)) {
+	if len(t.indexes) != len(t.def.Indexes) {
+		report(fmt.Sprintf("table %q has %d index trees for %d indexes", t.def.Name, len(t.indexes), len(t.def.Indexes)))
+		return
+	}
+	sound, sum := t.verifyRows(report)
+	if !sound {
+		return // indexes cannot be computed from such records
+	}
+	if t.def.Durable && sum != t.sum {
+		report(fmt.Sprintf("table %q: fingerprint %x, its rows add up to %x", t.def.Name, t.sum, sum))
+	}
+	for i, ix := range t.def.Indexes {
+		t.verifyIndex(ix, t.indexes[i], report)
+	}
+}
+
+func (t *Table) verifyRows(report func(string)) (sound bool, sum row.Sum) {
+	var (
+		n       int
+		last    int64
+		scratch []byte
+		colIDs  = t.def.columnIDs()
+	)
+	sound = true
+	for it := t.rows.Iter(); it.Next(); n++ {
+		rowid, rec := it.Key(), it.Value()
+		if n > 0 && rowid <= last {
+			report(fmt.Sprintf("table %q: row %d stands behind row %d", t.def.Name, rowid, last))
+			sound = false
+		}
+		last = rowid
+		if err := rec.Validate(); err != nil {
+			report(fmt.Sprintf("table %q: row %d: %v", t.def.Name, rowid, err))
+			sound = false
+			continue
+		}
+		if cols, _ := rec.Columns(); cols > len(t.def.Columns) {
+			report(fmt.Sprintf("table %q: row %d has %d columns of %d", t.def.Name, rowid, cols, len(t.def.Columns)))
+			sound = false
+			continue
+		}
+		sum = sum.Add(row.RowSum(uint64(t.def.ID), rowid, colIDs, rec, t.def.RowidAlias, &scratch))
+	}
+	if n != t.rows.Len() {
+		report(fmt.Sprintf("table %q counts %d rows and has %d", t.def.Name, t.rows.Len(), n))
+		sound = false
+	}
+	return sound, sum
+}
+
+// verifyIndex finds the entry of every row in the index. With as many entries
+// as rows there is then none too many.
+func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) {
+	var (
+		n    int
+		last string
+		keys = keyMaker{alias: t.def.RowidAlias}
+		buf  []byte
+	)
+	for it := tree.Iter(); it.Next(); n++ {
+		entry := it.Key()
+		if n > 0 && entry <= last {
+			report(fmt.Sprintf("index %q is out of order at entry %d", ix.Name, n))
+		}
+		if n > 0 && ix.Unique && len(entry) == len(last) && entry[:len(entry)-rowidSize] == last[:len(last)-rowidSize] {
+			key, rowid := splitEntry(entry)
+			if rec, found := t.rows.Get(rowid); found {
+				var null bool
+				if buf, null = keys.append(buf[:0], ix, rec, rowid); !null {
+					report(fmt.Sprintf("unique index %q has key %x twice", ix.Name, key))
+				}
+			}
+		}
+		last = entry
+	}
+	if n != tree.Len() || n != t.rows.Len() {
+		report(fmt.Sprintf("index %q counts %d entries and has %d for %d rows", ix.Name, tree.Len(), n, t.rows.Len()))
+	}
+	for it := t.rows.Iter(); it.Next(); {
+		buf, _ = keys.append(buf[:0], ix, it.Value(), it.Key())
+		if _, found := tree.Get(string(buf)); !found {
+			report(fmt.Sprintf("index %q has no entry for row %d", ix.Name, it.Key()))
+		}
+	}
+}
