@@ -1,0 +1,60 @@
+package catalog
+
+import (
+	"io/fs"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/migrations"
+)
+
+// FileName is the catalog's name in the store directory.
+const FileName = "catalog.db"
+
+// ApplicationID marks a SQLite file as a catalog of a store ("TDMK").
+const ApplicationID = 0x54444d4b
+
+// Options of [Open].
+type Options struct {
+	Dir      string // store directory; it must exist
+	ReadOnly bool   // never writes; refuses a catalog that needs a migration
+	Create   bool   // create when missing, finish an interrupted creation
+
+	// BusyTimeout bounds the wait for another connection's write lock. Default 5 s.
+	BusyTimeout time.Duration
+	// Now is the clock of created_at and opened_at columns. Default time.Now.
+	Now func() time.Time
+	// Fault wraps every COMMIT. For tests.
+	Fault *Seam
+
+	files      fs.FS                                                 // migrations; default the embedded ones
+	library    func() (version, sourceID string)                     // default: the linked SQLite
+	filesystem func(dir string) (name string, network bool, e error) // default: ask the system
+}
+
+// Seam lets a test stand around every COMMIT of the writer: fail before it,
+// fail after it, or do it and report an error. name is the transaction's.
+type Seam struct {
+	Commit func(name string, commit func() error) error
+}
+
+func (o Options) withDefaults() Options {
+	if o.BusyTimeout <= 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.files == nil {
+		o.files = migrations.Files()
+	}
+	if o.library == nil {
+		o.library = linkedLibrary
+	}
+	if o.filesystem == nil {
+		o.filesystem = filesystemOf
+	}
+	return o
+}
+
+// timestamp formats a time for a *_at column.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000000Z") }

@@ -1,0 +1,110 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// Seal describes a generation whose file is complete, synced and named.
+type Seal struct {
+	ShardID    int64
+	Generation int64
+	ObjectID   int64
+	ContentID  [32]byte // SHA-256 over kind, policy, extent and all bytes up to extent
+	Digest     [32]byte // the footer's, SHA-256 of the bytes before it
+	Extent     int64    // bytes
+	FirstLSN   int64
+	LastLSN    int64 // FirstLSN-1 when the generation holds no commit
+	Records    int64
+	// Fingerprint is the 16-byte sum of the generation's contributions, for diagnosis.
+	Fingerprint []byte
+}
+
+func (s *Seal) check() error {
+	errs := []error{
+		checkID("shard", s.ShardID), checkID("generation", s.Generation), checkID("object", s.ObjectID),
+		checkCounter("extent", s.Extent), checkID("first LSN", s.FirstLSN), checkCounter("last LSN", s.LastLSN), checkCounter("records", s.Records),
+	}
+	if len(s.Fingerprint) != len(emptySum) {
+		errs = append(errs, refuse(CodeEncoding, "", "fingerprint has %d bytes, must have %d", len(s.Fingerprint), len(emptySum)))
+	}
+	return errors.Join(errs...)
+}
+
+// SealGeneration records, in one transaction, that both barriers of the file
+// completed (receipt), that the object is sealed, and that its generation is.
+// The caller has synced the file and its directory. Sealing again with the same
+// values changes nothing; with others it is refused.
+func (c *Catalog) SealGeneration(ctx context.Context, s Seal) error {
+	return c.write(ctx, "seal-generation", func(ctx context.Context, tx *writeTx) error {
+		if err := s.check(); err != nil {
+			return err
+		}
+		row, err := getGeneration(ctx, tx, s.ShardID, s.Generation)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return refuse(CodeUnknown, "", "shard %d has no generation %d", s.ShardID, s.Generation)
+		}
+		if _, err := row.verified(c.identity()); err != nil {
+			return err
+		}
+		if row.ObjectID != s.ObjectID {
+			return refuse(CodeImmutable, "", "generation %d of shard %d is object %d, not %d", s.Generation, s.ShardID, row.ObjectID, s.ObjectID)
+		}
+		if row.State != GenerationOpen {
+			if s.describes(row) {
+				return errUnchanged
+			}
+			return refuse(CodeImmutable, "", "generation %d of shard %d was sealed with other values", s.Generation, s.ShardID)
+		}
+		return c.seal(ctx, tx, row, &s)
+	})
+}
+
+// describes tells whether a sealed row was sealed by the same values.
+func (s *Seal) describes(r *generationRow) bool {
+	return deref(r.FirstLSN) == s.FirstLSN && deref(r.LastLSN) == s.LastLSN && deref(r.Records) == s.Records && deref(r.ByteExtent) == s.Extent &&
+		bytes.Equal(r.ContentID, s.ContentID[:]) && bytes.Equal(r.IntegrityDigest, s.Digest[:]) && bytes.Equal(r.Fingerprint, s.Fingerprint)
+}
+
+func (c *Catalog) seal(ctx context.Context, tx *writeTx, row *generationRow, s *Seal) error {
+	identity := c.identity()
+	if _, err := tx.ExecContext(ctx, `
+		INSERT INTO seal_receipts(object_id, backing_catalog, attempt_id, barrier, directory_synced, byte_extent, integrity_digest)
+		VALUES (?, ?, ?, ?, 1, ?, ?)`, s.ObjectID, identity[:], row.Attempt, barrier(), s.Extent, s.Digest[:]); err != nil {
+		return fmt.Errorf("seal_receipts: %w", err)
+	}
+	result, err := tx.ExecContext(ctx, `
+		UPDATE objects SET state = 'sealed', content_id = ?, byte_extent = ?, logical_extent = ?, integrity_digest = ?, native_fingerprint = ?,
+			lifecycle_revision = lifecycle_revision + 1
+		WHERE object_id = ? AND lifecycle_revision = ? AND state = 'reserved'`,
+		s.ContentID[:], s.Extent, s.Extent, s.Digest[:], s.Fingerprint, s.ObjectID, row.ObjectRevision)
+	if err := expectOneRow(result, err); err != nil {
+		return fmt.Errorf("objects: %w", err)
+	}
+	row.State, row.FirstLSN, row.LastLSN, row.Records = GenerationSealed, &s.FirstLSN, &s.LastLSN, &s.Records
+	row.ByteExtent, row.ContentID, row.IntegrityDigest, row.Fingerprint = &s.Extent, s.ContentID[:], s.Digest[:], s.Fingerprint
+	row.Revision++
+	digest := row.digest(identity)
+	result, err = tx.ExecContext(ctx, `
+		UPDATE generations SET state = 'sealed', first_lsn = ?, last_lsn = ?, records = ?, revision = ?, digest = ?
+		WHERE shard_id = ? AND generation = ? AND revision = ?`,
+		s.FirstLSN, s.LastLSN, s.Records, row.Revision, digest[:], s.ShardID, s.Generation, row.Revision-1)
+	if err := expectOneRow(result, err); err != nil {
+		return fmt.Errorf("generations: %w", err)
+	}
+	return nil
+}
+
+// barrier names the system call behind a data sync on this system.
+func barrier() string {
+	if runtime.GOOS == "darwin" {
+		return "f_fullfsync"
+	}
+	return "fsync"
+}
