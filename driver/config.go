@@ -35,7 +35,8 @@ type Config struct {
 	// Shards is the number of logs, fixed at creation; 1.
 	Shards int
 	// TimeFormat says how a time.Time is stored: "rfc3339" (the default),
-	// "sqlite", "unix", "unix_milli", "unix_micro" or "unix_nano".
+	// "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano", or "none": as
+	// rfc3339, but columns are read as they are stored.
 	TimeFormat string
 	// TimeZone is the IANA name of the location that times read are given in,
 	// "UTC" (the default) or "Local".

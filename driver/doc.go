@@ -30,7 +30,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	generation_size  bytes, KiB, MiB, GiB                               64MiB
 	shards           1                                                  1
 	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
-	                 unix_nano
+	                 unix_nano, none: read as stored
 	time_zone        UTC, Local or an IANA name                         UTC
 
 Spellings of other SQLite drivers are translated: _busy_timeout, _txlock,

@@ -96,7 +96,7 @@ var keys = func() []configKey {
 			},
 		},
 		word("time_format", func(c *Config) *string { return &c.TimeFormat },
-			[]string{"rfc3339", "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano"}, nil),
+			[]string{"rfc3339", "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano", "none"}, nil),
 		zone,
 	}
 }()

@@ -16,6 +16,7 @@ type clock struct {
 	unix   func(time.Time) int64 // of the number formats
 	parse  func(int64) time.Time
 	lo, hi time.Time // range of the format, both included
+	asIs   bool      // nothing is read as a time
 	zone   *time.Location
 }
 
@@ -41,6 +42,8 @@ func newClock(format, zone string) (clock, error) {
 	switch format {
 	case "rfc3339":
 		c.layout = layoutRFC3339
+	case "none":
+		c.layout, c.asIs = layoutRFC3339, true
 	case "sqlite":
 		c.layout = layoutSQLite
 	case "unix":
@@ -75,6 +78,9 @@ func (c *clock) encodeTime(t time.Time) (any, error) {
 // no time in a form known here is left to the caller as it is: columns hold
 // what was written to them.
 func (c *clock) decodeTime(v row.Value) (time.Time, bool) {
+	if c.asIs {
+		return time.Time{}, false
+	}
 	switch v.Kind() {
 	case row.Int:
 		if c.parse == nil {

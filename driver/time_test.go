@@ -86,6 +86,18 @@ func TestTimeOutOfRange(t *testing.T) {
 	}
 }
 
+// With time_format=none a time is stored and nothing is read as one.
+func TestTimeFormatNone(t *testing.T) {
+	c := testClock(t, "none", "UTC")
+	v, err := c.encodeTime(time.Unix(0, 0))
+	if err != nil || v != "1970-01-01T00:00:00.000000000Z" {
+		t.Fatalf("stored as %v, %v", v, err)
+	}
+	if at, ok := c.decodeTime(storedValue(t, v)); ok {
+		t.Errorf("read as %s", at)
+	}
+}
+
 func TestDecodeTime(t *testing.T) {
 	text := testClock(t, "rfc3339", "UTC")
 	number := testClock(t, "unix_milli", "UTC")

@@ -1,0 +1,63 @@
+# Two commands matter: `make run` shows a store surviving a kill -9, `make test`
+# runs every check.
+
+GO ?= go
+# Where `make run` puts its store; empty means a new temporary directory.
+DIR ?=
+# How long each fuzz target runs.
+FUZZ ?= 3s
+
+.PHONY: run test build vet tidy unit race scripts fuzz crash
+
+run:
+	$(GO) run ./cmd/tidemark demo $(DIR)
+
+# The Go tests come last, so that the output ends in their lines.
+test: build vet tidy scripts crash fuzz race unit
+
+build:
+	$(GO) build ./...
+
+# vtab makes pointers of addresses that SQLite hands out; vet cannot know that
+# these are not the Go heap's. No other package may do so.
+vet:
+	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	$(GO) vet $$($(GO) list ./... | grep -v '/vtab$$')
+	$(GO) vet -unsafeptr=false ./vtab
+	GOOS=darwin $(GO) vet ./engine/vfs
+	GOOS=windows $(GO) vet ./engine/vfs
+
+tidy:
+	$(GO) mod tidy -diff
+
+# The SQL scripts through the command: on plain SQLite, which must agree with
+# them, on Tidemark, prepared, and with the store reopened after each statement.
+scripts:
+	$(GO) run ./cmd/tidemark slt -q -driver sqlite sqltests/scripts
+	$(GO) run ./cmd/tidemark slt -q sqltests/scripts
+	$(GO) run ./cmd/tidemark slt -q -prepare sqltests/scripts
+	$(GO) run ./cmd/tidemark slt -q -reopen 1 sqltests/scripts
+
+# One round of eight writers, kill -9 and recovery, as make run shows it. The Go
+# tests have many more.
+crash:
+	$(GO) run ./cmd/tidemark demo >/dev/null
+
+# Every fuzz target there is, for a few seconds.
+fuzz:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$pkg >/tmp/tidemark-fuzz.$$$$ 2>&1 || \
+				{ cat /tmp/tidemark-fuzz.$$$$; rm -f /tmp/tidemark-fuzz.$$$$; exit 1; }; \
+			rm -f /tmp/tidemark-fuzz.$$$$; \
+		done; \
+	done
+
+# Packages whose code runs on several goroutines, with the long rounds left to
+# the plain run.
+race:
+	$(GO) test -race -short ./engine/... ./catalog/... ./vtab/... ./driver/... ./cmd/... ./sqltests/...
+
+unit:
+	$(GO) test ./...

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+)
+
+// section is one table of inspect.
+type section struct{ title, query string }
+
+// inspectSections asks the administration tables and the catalog, so that a
+// person can ask the same in SQL.
+var inspectSections = []section{
+	{"tables", `SELECT * FROM tidemark_tables`},
+	{"generations", `SELECT * FROM tidemark_generations`},
+	{"objects", `SELECT object_id, kind, state, relative_path FROM catalog.objects ORDER BY object_id`},
+	{"pins", `SELECT * FROM catalog.owner_pins`},
+	{"settings", `SELECT * FROM tidemark_settings`},
+	{"stats", `SELECT * FROM tidemark_stats`},
+}
+
+// runInspect prints what a store consists of.
+func runInspect(ctx context.Context, args []string, std streams) error {
+	if len(args) != 1 {
+		return misuse("inspect takes one argument, the store's directory; it was given %d", len(args))
+	}
+	return withStore(ctx, args[0], "rw", func(db *sql.DB) error {
+		for i, s := range inspectSections {
+			if i > 0 {
+				fmt.Fprintln(std.out)
+			}
+			if err := printSection(ctx, db, s, std.out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// printSection prints one table under its title.
+func printSection(ctx context.Context, db *sql.DB, s section, w io.Writer) error {
+	rows, err := db.QueryContext(ctx, s.query)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.title, err)
+	}
+	defer rows.Close()
+	var cells [][]string
+	columns, err := scanRows(rows, func(values []any) error {
+		line := make([]string, len(values))
+		for i, v := range values {
+			line[i] = tableText(v)
+		}
+		cells = append(cells, line)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.title, err)
+	}
+	fmt.Fprintf(w, "%s (%d)\n", s.title, len(cells))
+	if len(cells) > 0 {
+		writeTable(w, columns, cells, "  ")
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(status)
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in  io.Reader
+	out io.Writer
+	err io.Writer
+}
+
+// command is one subcommand. Its error decides the exit status.
+type command struct {
+	name  string
+	usage string // arguments
+	about string
+	run   func(ctx context.Context, args []string, std streams) error
+}
+
+var commands = []command{
+	{"sql", "[-mode list|table] [-header] DIR 'stmt; …'|-", "run statements, print rows as sqlite3 does", runSQL},
+	{"inspect", "DIR", "show tables, generations, objects and pins", runInspect},
+	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
+	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
+	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
+}
+
+// laterCommands are named by the documentation and do nothing yet.
+var laterCommands = []string{
+	"shell", "import", "export", "backup", "restore", "compact", "gc", "branch", "migrate", "bench",
+}
+
+// run executes one command line and returns the exit status.
+func run(ctx context.Context, args []string, std streams) int {
+	if len(args) == 0 {
+		return report(misuse("no command: use %s", commandNames()), std)
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		printUsage(std.out)
+		return statusDone
+	case demoWriter:
+		return report(runDemoWriter(ctx, args, std), std)
+	}
+	for _, c := range commands {
+		if c.name == name {
+			return report(c.run(ctx, args, std), std)
+		}
+	}
+	if slices.Contains(laterCommands, name) {
+		return report(misuse("command %s is not yet available: use %s", name, commandNames()), std)
+	}
+	return report(misuse("unknown command %s: use %s", name, commandNames()), std)
+}
+
+// commandNames lists the commands that work.
+func commandNames() string {
+	names := make([]string, len(commands))
+	for i, c := range commands {
+		names[i] = c.name
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// printUsage describes every command.
+func printUsage(w io.Writer) {
+	fmt.Fprintln(w, "usage: tidemark command [arguments]")
+	fmt.Fprintln(w)
+	var rows [][]string
+	for _, c := range commands {
+		rows = append(rows, []string{"tidemark " + c.name + " " + c.usage, c.about})
+	}
+	writeAligned(w, rows, "  ")
+	fmt.Fprintln(w)
+	fmt.Fprintln(w, "exit status: 0 done, 1 failed, 2 refused or misused, 74 an I/O error stopped the engine")
+}
