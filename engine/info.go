@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
+
+// GenerationInfo describes one file of the log.
+type GenerationInfo struct {
+	Shard      uint64
+	Generation uint64
+	Object     uint64
+	File       string
+	State      string // open, sealed or collected
+	Records    uint64 // rows written and removed, and schema changes
+	Bytes      int64  // without what is preallocated
+	FirstLSN   LSN    // 0: no commit yet
+	LastLSN    LSN
+}
+
+// committed notes a commit that ends at offset end.
+func (i *GenerationInfo) committed(lsn LSN, records uint64, end int64) {
+	if i.FirstLSN == 0 {
+		i.FirstLSN = lsn
+	}
+	i.LastLSN = lsn
+	i.Records += records
+	i.Bytes = end
+}
+
+// GenerationInfos lists the generations in log order. Commits that are not
+// durable yet are counted.
+func (s *Store) GenerationInfos() []GenerationInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	infos := make([]GenerationInfo, len(s.gens))
+	for i, g := range s.gens {
+		infos[i] = g.info
+	}
+	return infos
+}
+
+// TableInfo describes a table of a snapshot.
+type TableInfo struct {
+	Table    TableID
+	Name     string
+	Durable  bool
+	Resident Resident
+	Rows     int
+	Indexes  []string
+}
+
+// String is the spelling of the option.
+func (r Resident) String() string {
+	if r == ResidentKeys {
+		return "keys"
+	}
+	return "all"
+}
+
+// TableInfos lists the tables of a snapshot in creation order.
+func (s *Store) TableInfos(snap *Snapshot) []TableInfo {
+	var infos []TableInfo
+	for _, o := range snap.Schema().Objects() {
+		if o.Kind != KindTable {
+			continue
+		}
+		t := snap.Table(o.Table.ID)
+		info := TableInfo{
+			Table: o.Table.ID, Name: o.Table.Name, Durable: o.Table.Durable, Resident: o.Table.Resident, Rows: t.Len(),
+		}
+		for _, ix := range o.Table.Indexes {
+			info.Indexes = append(info.Indexes, ix.Name)
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// Settings are the options fixed when the store was made, by name.
+func (s *Store) Settings() map[string]string { return s.settings }
+
+// sealedInfo completes the description of a generation the catalog has sealed.
+func sealedInfo(i GenerationInfo, c *catalog.Generation) GenerationInfo {
+	i.State = catalog.GenerationSealed
+	i.Records, i.Bytes = uint64(c.Records), c.ByteExtent
+	i.FirstLSN, i.LastLSN = LSN(c.FirstLSN), LSN(c.LastLSN)
+	return i
+}
+
+// hasGeneration reports whether a file of that path belongs to the log.
+func hasGeneration(gens []*generation, path string) bool {
+	return slices.ContainsFunc(gens, func(g *generation) bool { return g.path == path })
+}

@@ -1,0 +1,58 @@
+package engine
+
+import "fmt"
+
+// Metrics are counters since Open and the present positions of the log.
+type Metrics struct {
+	Head    LSN // newest appended commit
+	Durable LSN // newest synced commit
+
+	Commits   uint64 // appended
+	Records   uint64 // of those commits
+	LogBytes  uint64 // of those commits
+	Synced    uint64 // commits made durable
+	Syncs     uint64 // rounds of syncing; several commits share one
+	PeakBatch uint64 // most commits one round made durable
+
+	Rotations   uint64
+	Seals       uint64
+	Projections uint64 // of the schema into the catalog
+
+	RecoveredBytes int64 // read at open
+	DroppedBytes   int64 // of unsynced tails, at open
+}
+
+// MeanBatch is the number of commits an average sync made durable.
+func (m Metrics) MeanBatch() float64 {
+	if m.Syncs == 0 {
+		return 0
+	}
+	return float64(m.Synced) / float64(m.Syncs)
+}
+
+// String is one line.
+func (m Metrics) String() string {
+	return fmt.Sprintf("head=%d durable=%d commits=%d records=%d log_bytes=%d syncs=%d batch mean=%.2f peak=%d rotations=%d seals=%d",
+		m.Head, m.Durable, m.Commits, m.Records, m.LogBytes, m.Syncs, m.MeanBatch(), m.PeakBatch, m.Rotations, m.Seals)
+}
+
+// Metrics returns the counters as of now.
+func (s *Store) Metrics() Metrics {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.stats
+	m.Head, m.Durable = s.head.Load().lsn, s.durable.Load().lsn
+	return m
+}
+
+func (m *Metrics) appended(records uint64, bytes int64) {
+	m.Commits++
+	m.Records += records
+	m.LogBytes += uint64(bytes)
+}
+
+func (m *Metrics) synced(commits int) {
+	m.Syncs++
+	m.Synced += uint64(commits)
+	m.PeakBatch = max(m.PeakBatch, uint64(commits))
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
+
+// The catalog's tables "tables" and "indexes" show the schema to a person with
+// a SQLite shell. They are written after the sync of a schema change and again
+// at every open; nothing in the engine reads them. The committer of the change
+// waits for the attempt, so that the shell shows the table once CREATE TABLE
+// has returned, but a failure is not one of the commit.
+
+// awaitProjection makes the waiter of a schema change's commit wait for the
+// projection, too. The caller holds Store.mu.
+func (s *Store) awaitProjection(lsn LSN) {
+	s.chores.awaiting[lsn] = make(chan struct{})
+	s.ddls.Add(1)
+}
+
+// projectedUpTo lets go of those who wait for changes up to lsn. The caller
+// holds Store.mu.
+func (s *Store) projectedUpTo(lsn LSN) {
+	for at, done := range s.chores.awaiting {
+		if at <= lsn {
+			close(done)
+			delete(s.chores.awaiting, at)
+			s.ddls.Add(-1)
+		}
+	}
+}
+
+// waitProjected waits for the projection of lsn, if it is a schema change's.
+// The commit is durable, so the end of ctx only ends the wait.
+func (s *Store) waitProjected(ctx context.Context, lsn LSN) error {
+	if s.ddls.Load() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	done := s.chores.awaiting[lsn]
+	s.mu.Unlock()
+	if done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// project tells the catalog the schema of a durable root.
+func (s *Store) project(ctx context.Context, r *root) error {
+	err := s.cat.ProjectSchema(ctx, projection(r.schema))
+	s.mu.Lock()
+	s.chores.projected = r.schema // also after a failure: the next change or open tries again
+	s.projectedUpTo(r.lsn)
+	if err == nil {
+		s.stats.Projections++
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("engine: showing the schema in the catalog: %w", err)
+	}
+	s.event(Event{Kind: EventSchemaProjected, LSN: r.lsn})
+	return nil
+}
+
+// projection writes a schema in the catalog's terms.
+func projection(s *Schema) catalog.Projection {
+	p := catalog.Projection{SchemaVersion: int64(s.Version())}
+	for _, def := range s.Tables() {
+		p.Tables = append(p.Tables, catalog.TableRow{
+			ID: int64(def.ID), Version: int64(def.Version), Name: def.Name, SQL: def.SQL, Columns: int64(len(def.Columns)),
+			Durable: def.Durable, Resident: def.Resident.String(), Strict: def.Strict,
+			WithoutRowid: def.WithoutRowid, AutoIncrement: def.AutoIncrement,
+		})
+		for _, ix := range def.Indexes {
+			p.Indexes = append(p.Indexes, catalog.IndexRow{
+				ID: int64(ix.ID), Version: int64(def.Version), TableID: int64(def.ID), Name: ix.Name, SQL: ix.SQL,
+				Origin: ix.Origin, Unique: ix.Unique, Columns: indexTerms(def, ix),
+			})
+		}
+	}
+	return p
+}
+
+// indexTerms spells the columns of an index as a CREATE INDEX does.
+func indexTerms(def *TableDef, ix *IndexDef) string {
+	terms := make([]string, len(ix.Columns))
+	for i, c := range ix.Columns {
+		terms[i] = def.Columns[c.Column].Name
+		if c.Collation != def.Columns[c.Column].Collation {
+			terms[i] += " COLLATE " + c.Collation.String()
+		}
+		if c.Desc {
+			terms[i] += " DESC"
+		}
+	}
+	return strings.Join(terms, ", ")
+}

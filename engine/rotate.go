@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// chores are what the housekeeper does off the write lock, one at a time:
+// the file of the next generation, blocks of ids, the projection of the schema
+// into the catalog, the sealing of generations. Guarded by Store.mu.
+type chores struct {
+	work sync.Cond // the housekeeper waits on it; its lock is Store.mu
+	stop bool
+
+	want    *readiness    // a next generation is wanted
+	ready   []*generation // made, not yet in use, in order
+	sealing []*generation // rotated away from, in order
+	stuck   bool          // the first of sealing failed; the next open seals it
+	refill  bool          // the id allocator runs low
+
+	projected *Schema // what the catalog was last told
+	// awaiting holds, per commit of a schema change, what its committer waits
+	// for: the attempt to project it.
+	awaiting map[LSN]chan struct{}
+}
+
+// readiness is how a writer waits for the next generation's file.
+type readiness struct {
+	done chan struct{}
+	err  error
+}
+
+// prepareAhead asks for the next generation's file when the active one is half
+// full. The caller holds the write lock.
+func (s *Store) prepareAhead() {
+	if a := &s.log; !a.asked && a.gen.tail >= a.limit/2 {
+		a.asked = true
+		s.mu.Lock()
+		if len(s.chores.ready) == 0 {
+			s.chores.wantNext()
+		}
+		s.mu.Unlock()
+	}
+}
+
+func (c *chores) wantNext() *readiness {
+	if c.want == nil {
+		c.want = &readiness{done: make(chan struct{})}
+		c.work.Signal()
+	}
+	return c.want
+}
+
+// rotate makes the next generation the active one, or returns what to wait
+// for. The caller holds the write lock and is about to start a transaction:
+// none is ever split between two generations.
+func (s *Store) rotate() *readiness {
+	s.mu.Lock()
+	c := &s.chores
+	if len(c.ready) == 0 {
+		defer s.mu.Unlock()
+		return c.wantNext()
+	}
+	next := c.ready[0]
+	c.ready = c.ready[1:]
+	c.sealing = append(c.sealing, s.log.gen)
+	c.work.Signal() // the old one may be durable already
+	s.stats.Rotations++
+	s.mu.Unlock()
+	s.log.gen, s.log.asked = next, false
+	s.event(Event{Kind: EventRotated, Generation: next.number, File: next.path, LSN: s.head.Load().lsn + 1})
+	return nil
+}
+
+// due reports whether the housekeeper has something to do now that r is durable.
+func (c *chores) due(r *root) bool {
+	return c.projected != r.schema || c.sealable(r.lsn) != nil
+}
+
+// sealable returns the oldest generation that nothing is appended to any more,
+// if its last commit is durable.
+func (c *chores) sealable(durable LSN) *generation {
+	if c.stuck || len(c.sealing) == 0 || c.sealing[0].info.LastLSN > durable {
+		return nil
+	}
+	return c.sealing[0]
+}
+
+// abandon lets go of everybody who waits: after a poison nothing more is done.
+func (c *chores) abandon(cause error) {
+	if c.want != nil {
+		c.want.err = cause
+		close(c.want.done)
+		c.want = nil
+	}
+	c.work.Signal()
+}
+
+// housekeep is the housekeeper's loop. It leaves when it is told to stop and
+// nothing is left to do, or the engine is poisoned.
+func (s *Store) housekeep() {
+	defer s.loops.Done()
+	ctx := context.Background()
+	for {
+		chore := s.nextChore()
+		if chore == nil {
+			return
+		}
+		if err := chore(ctx); err != nil {
+			var lost *syncError
+			if errors.As(err, &lost) {
+				s.poison(err)
+			} else {
+				s.event(Event{Kind: EventBackgroundFailed, Err: err})
+			}
+		}
+	}
+}
+
+// nextChore waits for the most urgent thing to do: what somebody waits for
+// comes first. nil means stop.
+func (s *Store) nextChore() func(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.chores
+	for {
+		if s.pipe.cause != nil {
+			if c.stop {
+				return nil
+			}
+			c.work.Wait()
+			continue
+		}
+		durable := s.durable.Load()
+		switch {
+		case c.want != nil && !c.stop:
+			return s.makeNext
+		case c.projected != durable.schema:
+			return func(ctx context.Context) error { return s.project(ctx, durable) }
+		case c.refill && !c.stop:
+			c.refill = false
+			return s.ids.refill
+		}
+		if g := c.sealable(durable.lsn); g != nil {
+			return func(ctx context.Context) error { return s.sealNext(ctx, g) }
+		}
+		if c.stop {
+			return nil
+		}
+		c.work.Wait()
+	}
+}
+
+// makeNext makes the file of the next generation and tells the catalog, in the
+// order that recovery relies on: reserved → file and header synced → named
+// current → appended to.
+func (s *Store) makeNext(ctx context.Context) error {
+	g, err := s.born(ctx, s.lastGeneration()+1)
+	s.mu.Lock()
+	c := &s.chores
+	if err == nil {
+		c.ready = append(c.ready, g)
+		s.gens = append(s.gens, g)
+	}
+	if c.want != nil { // not abandoned by a poison
+		c.want.err = err
+		close(c.want.done)
+		c.want = nil
+	}
+	s.mu.Unlock()
+	if err == nil {
+		s.event(Event{Kind: EventGenerationReady, Generation: g.number, File: g.path})
+	}
+	return err
+}
+
+// born reserves a generation, makes its file and names it current.
+func (s *Store) born(ctx context.Context, number uint64) (*generation, error) {
+	c, err := s.cat.ReserveGeneration(ctx, int64(s.shard), int64(number))
+	if err != nil {
+		return nil, fmt.Errorf("engine: reserving generation %d: %w", number, err)
+	}
+	g := newGeneration(c)
+	if err := s.make(g, s.durable.Load().lsn+1); err != nil {
+		if isFull(err) {
+			err = fmt.Errorf("%w: generation %d: %w", ErrFull, number, err)
+		}
+		return nil, err
+	}
+	if err := s.cat.SetCurrentGeneration(ctx, int64(s.shard), int64(number)); err != nil {
+		_ = g.file.Close()
+		return nil, fmt.Errorf("engine: naming generation %d current: %w", number, err)
+	}
+	return g, nil
+}
+
+func (s *Store) lastGeneration() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gens[len(s.gens)-1].number
+}
+
+// sealNext seals the oldest generation that was rotated away from. A failure
+// costs nothing but the seal, which the next open makes.
+func (s *Store) sealNext(ctx context.Context, g *generation) error {
+	err := s.seal(ctx, g)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.chores.stuck = true
+		return err
+	}
+	s.chores.sealing = s.chores.sealing[1:]
+	return nil
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// lockName is the file whose lock makes a process the store's only writer.
+const lockName = "LOCK"
+
+// Store is an open store. All methods may be called by any goroutine.
+type Store struct {
+	opts     Options
+	fs       vfs.FS
+	lock     vfs.Lock
+	cat      *catalog.Catalog
+	id       [16]byte
+	shard    uint64
+	epoch    uint64
+	settings map[string]string
+
+	// durable is what readers see, head what the next transaction starts from.
+	// Both only move forward, except that a poison takes head back to durable.
+	durable atomic.Pointer[root]
+	head    atomic.Pointer[root]
+
+	wl  writeLock
+	log appender // guarded by wl
+	ids idBlocks
+
+	// mu guards what follows. It is held for moments only, never across I/O.
+	mu     sync.Mutex
+	pipe   pipeline
+	chores chores
+	gens   []*generation // all, in log order
+	stats  Metrics
+
+	ddls     atomic.Int64 // commits in chores.awaiting
+	poisoned chan struct{}
+	closing  chan struct{}
+	loops    sync.WaitGroup
+}
+
+// Open opens the store in o.Dir for reading and writing, creates it if there
+// is none and o.Create is set, and recovers what a crash left. It refuses with
+// ErrLocked while another process has it open, and with a *CorruptError when
+// bytes are not what was once acknowledged.
+func Open(ctx context.Context, o Options) (_ *Store, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{
+		opts: o, fs: o.FS, wl: newWriteLock(),
+		poisoned: make(chan struct{}), closing: make(chan struct{}),
+	}
+	s.log.limit = o.GenerationSize
+	s.pipe.work.L, s.chores.work.L = &s.mu, &s.mu
+	s.pipe.gathering = newBatch()
+	s.chores.awaiting = map[LSN]chan struct{}{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.abandon(ctx))
+		}
+	}()
+	if err := s.takeLock(); err != nil {
+		return nil, err
+	}
+	state, err := s.openCatalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.recover(ctx, &state); err != nil {
+		return nil, err
+	}
+	first, err := s.cat.ReserveIDs(ctx, idBlock)
+	if err != nil {
+		return nil, fmt.Errorf("engine: reserving ids: %w", err)
+	}
+	s.ids = idBlocks{cat: s.cat, low: s.lowOnIDs, next: uint64(first), end: uint64(first) + idBlock, refillable: true}
+	if err := s.project(ctx, s.durable.Load()); err != nil {
+		// The log is what counts; the next open tries again.
+		s.event(Event{Kind: EventBackgroundFailed, Err: err})
+	}
+	s.writeLock(s.durable.Load().lsn)
+	s.loops.Add(2)
+	go s.syncLoop()
+	go s.housekeep()
+	return s, nil
+}
+
+// takeLock makes the directory when it may, and becomes its only writer.
+func (s *Store) takeLock() error {
+	if s.opts.Create {
+		if err := makeDir(s.opts.Dir); err != nil {
+			return err
+		}
+	} else if _, err := vfs.OS(s.opts.Dir).Stat(catalog.FileName); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotStore, err)
+	}
+	lock, err := s.fs.Lock(lockName)
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	if err != nil {
+		return fmt.Errorf("engine: locking: %w", err)
+	}
+	s.lock = lock
+	return nil
+}
+
+// makeDir makes the store's directory, whose parent must exist, durably.
+func makeDir(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	if err := vfs.OS(abs).Mkdir("."); err != nil {
+		return fmt.Errorf("engine: making the store's directory: %w", err)
+	}
+	if parent := filepath.Dir(abs); parent != abs {
+		// Not every parent may be opened; then its entry is as durable as the
+		// system makes it by itself.
+		if err := vfs.OS(parent).SyncDir("."); err != nil && !errors.Is(err, os.ErrPermission) {
+			return fmt.Errorf("engine: %w", &syncError{parent, err})
+		}
+	}
+	return nil
+}
+
+func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
+	cat, err := catalog.Open(ctx, catalog.Options{
+		Dir: s.opts.Dir, Create: s.opts.Create, Now: s.opts.Now, Fault: s.opts.CatalogSeam,
+	})
+	if err != nil {
+		return catalog.State{}, fmt.Errorf("engine: %w", err)
+	}
+	s.cat = cat
+	var state catalog.State
+	if s.opts.Create {
+		state, err = cat.Initialize(ctx, catalog.Creation{Shards: s.opts.Shards, GenerationSize: s.opts.GenerationSize})
+	} else {
+		state, err = cat.State(ctx)
+	}
+	if err != nil {
+		return catalog.State{}, fmt.Errorf("engine: %w", err)
+	}
+	if n := len(state.Shards); n != 1 {
+		return catalog.State{}, fmt.Errorf("engine: the store has %d shards; only 1 is available", n)
+	}
+	s.id, s.settings = cat.Info().Identity, state.Settings
+	return state, nil
+}
+
+// Durable returns the newest durable state. It never waits.
+func (s *Store) Durable() *Snapshot { return s.durable.Load().snapshot() }
+
+// Head returns the newest appended state, which a crash may take back as long
+// as it is not durable.
+func (s *Store) Head() *Snapshot { return s.head.Load().snapshot() }
+
+// refusal is why no transaction can start, or nil.
+func (s *Store) refusal() error {
+	select {
+	case <-s.closing:
+		return ErrClosed
+	default:
+		return s.Poisoned()
+	}
+}
+
+// Close waits for what was appended to be durable, leaves a close mark and
+// releases everything. It refuses with ErrBusy while a transaction is open.
+// Closing a poisoned store writes nothing and returns the poison. Snapshots
+// stay readable after Close. A second Close does nothing.
+func (s *Store) Close() error {
+	if !s.wl.tryAcquire() {
+		select {
+		case <-s.closing:
+			return nil
+		default:
+			return ErrBusy
+		}
+	}
+	// The write lock is kept for ever: no transaction starts after this.
+	close(s.closing)
+	ctx := context.Background()
+	err := s.WaitDurable(ctx, s.head.Load().lsn)
+	s.stopLoops()
+	if perr := s.Poisoned(); perr != nil {
+		err = perr
+	}
+	if err == nil {
+		err = s.writeCloseMark()
+	}
+	return errors.Join(err, s.abandon(ctx))
+}
+
+func (s *Store) stopLoops() {
+	s.mu.Lock()
+	s.pipe.stop, s.chores.stop = true, true
+	s.pipe.work.Signal()
+	s.chores.work.Signal()
+	s.mu.Unlock()
+	s.loops.Wait()
+}
+
+// writeCloseMark lets the next open know that every commit was synced. Without
+// room for it, or with one there already, nothing is written.
+func (s *Store) writeCloseMark() error {
+	g, lsn := s.log.gen, s.head.Load().lsn
+	if g.marked || g.info.LastLSN == 0 {
+		return nil
+	}
+	b := &s.log.builder
+	b.Reset(g.salt, g.tail, b.Bytes())
+	if err := b.CloseMark(wal.CloseMark{LSN: uint64(lsn), WallNanos: s.opts.Now().UnixNano()}); err != nil {
+		return err
+	}
+	if err := g.reserve(int64(b.Len()), s.log.limit); err != nil {
+		s.event(Event{Kind: EventBackgroundFailed, File: g.path, LSN: lsn, Err: err})
+		return nil
+	}
+	if err := s.log.append(b.Bytes()); err != nil {
+		return err
+	}
+	if err := g.file.SyncData(); err != nil {
+		return &syncError{g.path, err}
+	}
+	return nil
+}
+
+// abandon closes whatever is open and writes nothing to the log.
+func (s *Store) abandon(ctx context.Context) error {
+	var errs []error
+	for _, g := range s.gens {
+		if g.file != nil {
+			errs = append(errs, g.file.Close())
+			g.file = nil
+		}
+	}
+	if s.cat != nil {
+		errs = append(errs, s.cat.Close(ctx))
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}

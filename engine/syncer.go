@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// batch is a run of commits that one sync makes durable.
+type batch struct {
+	done    chan struct{} // closed when err is set or the batch is durable
+	err     error
+	last    *root // the newest; its LSN is the batch's
+	commits int
+	files   []*generation // with bytes of the batch, in log order
+}
+
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
+
+// pipeline is what the writers, the syncer and the waiters share.
+//
+// Commits gather in one batch while the one before is being synced. There is
+// no timer: the batch grows by what arrives during a sync, and a lone writer
+// is synced at once.
+type pipeline struct {
+	work      sync.Cond // the syncer waits on it; its lock is Store.mu
+	gathering *batch
+	inflight  *batch
+	attempted LSN // highest LSN of which bytes may be in the file
+	stop      bool
+	cause     error // of the poison
+}
+
+// attempted notes that bytes of lsn may be in the file although its append
+// failed: its outcome is unknown, not a refusal.
+func (s *Store) attempted(lsn LSN) {
+	s.mu.Lock()
+	s.pipe.attempted = lsn
+	s.mu.Unlock()
+}
+
+// appended makes next the head and hands it to the syncer. The caller holds
+// the write lock.
+func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &s.pipe
+	p.attempted = next.lsn
+	if p.cause != nil {
+		return // a sync failed meanwhile; what was appended is not built on
+	}
+	s.head.Store(next)
+	b := p.gathering
+	b.last = next
+	b.commits++
+	if n := len(b.files); n == 0 || b.files[n-1] != gen {
+		b.files = append(b.files, gen)
+	}
+	gen.info.committed(next.lsn, c.Records, gen.tail)
+	s.stats.appended(c.Records, bytes)
+	if ddl {
+		s.awaitProjection(next.lsn)
+	}
+	p.work.Signal()
+}
+
+// syncLoop is the one goroutine that syncs the log and publishes durable roots.
+func (s *Store) syncLoop() {
+	defer s.loops.Done()
+	for {
+		b := s.nextBatch()
+		if b == nil {
+			return
+		}
+		var err error
+		for _, g := range b.files {
+			if err = g.file.SyncData(); err != nil {
+				err = &syncError{g.path, err}
+				break
+			}
+		}
+		if err != nil {
+			s.poison(err)
+			continue
+		}
+		s.published(b)
+	}
+}
+
+// nextBatch waits for commits and takes all that gathered; nil means stop.
+func (s *Store) nextBatch() *batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &s.pipe
+	for p.gathering.last == nil || p.cause != nil {
+		if p.stop {
+			return nil
+		}
+		p.work.Wait()
+	}
+	b := p.gathering
+	p.inflight, p.gathering = b, newBatch()
+	return b
+}
+
+// published makes a synced batch visible and wakes its waiters, in this order:
+// whoever was acknowledged finds his rows in Durable.
+func (s *Store) published(b *batch) {
+	s.mu.Lock()
+	if s.pipe.cause != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.durable.Store(b.last)
+	s.pipe.inflight = nil
+	s.stats.synced(b.commits)
+	close(b.done)
+	if s.chores.due(b.last) {
+		s.chores.work.Signal()
+	}
+	s.mu.Unlock()
+	s.writeLock(b.last.lsn)
+}
+
+// writeLock tells read-only processes how far the log is durable. They fall
+// back on recovery's cut when they cannot read it, so a failure is no failure
+// of the commit.
+func (s *Store) writeLock(lsn LSN) {
+	if err := s.lock.Write(lockContents(os.Getpid(), lsn)); err != nil {
+		s.event(Event{Kind: EventBackgroundFailed, File: lockName, LSN: lsn, Err: err})
+	}
+}
+
+// lockContents has a fixed length, so that one write in place replaces it.
+func lockContents(pid int, lsn LSN) []byte {
+	return fmt.Appendf(nil, "pid %10d\nlsn %20d\n", pid, lsn)
+}
+
+// poison ends writing in this process: what was appended and not yet
+// acknowledged is dropped from view, its waiters learn that the outcome is
+// unknown, and everybody else gets the first cause. Nothing is tried again: a
+// second sync may report success for bytes that the first one lost.
+func (s *Store) poison(cause error) {
+	s.mu.Lock()
+	p := &s.pipe
+	if p.cause != nil {
+		s.mu.Unlock()
+		return
+	}
+	p.cause = &poisonError{cause}
+	s.head.Store(s.durable.Load())
+	for _, b := range []*batch{p.inflight, p.gathering} {
+		if b != nil {
+			b.err = p.cause
+			close(b.done)
+		}
+	}
+	p.inflight, p.gathering = nil, newBatch()
+	close(s.poisoned)
+	s.chores.abandon(p.cause)
+	s.projectedUpTo(^LSN(0))
+	s.mu.Unlock()
+	s.event(Event{Kind: EventPoisoned, Err: cause})
+}
+
+// Poisoned returns nil, or the error every write gets: it matches ErrPoisoned
+// and the first cause.
+func (s *Store) Poisoned() error {
+	select {
+	case <-s.poisoned:
+	default:
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pipe.cause
+}
+
+// WaitDurable returns nil once commit lsn is synced, and visible in Durable. An
+// error that matches ErrOutcomeUnknown means that the commit may or may not be
+// there after a restart: ctx ended first (it cancels the wait, not the
+// commit), or a sync failed. ErrPoisoned without ErrOutcomeUnknown means that
+// nothing of the commit was written.
+func (s *Store) WaitDurable(ctx context.Context, lsn LSN) error {
+	if s.durable.Load().lsn < lsn {
+		b, err := s.batchOf(lsn)
+		if err != nil {
+			return err
+		}
+		if b != nil {
+			select {
+			case <-b.done:
+			case <-ctx.Done():
+				return unknownOutcome(lsn, ctx.Err())
+			}
+			if b.err != nil {
+				return unknownOutcome(lsn, b.err)
+			}
+		}
+	}
+	return s.waitProjected(ctx, lsn)
+}
+
+// batchOf returns the batch a commit is in, nil when it is durable.
+func (s *Store) batchOf(lsn LSN) (*batch, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &s.pipe
+	switch {
+	case s.durable.Load().lsn >= lsn:
+		return nil, nil
+	case p.cause != nil && lsn > p.attempted:
+		return nil, p.cause
+	case p.cause != nil:
+		return nil, unknownOutcome(lsn, p.cause)
+	case p.inflight != nil && p.inflight.last.lsn >= lsn:
+		return p.inflight, nil
+	case p.gathering.last != nil && p.gathering.last.lsn >= lsn:
+		return p.gathering, nil
+	}
+	return nil, fmt.Errorf("engine: waiting for LSN %d, which was never appended", lsn)
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// Tx is the one write transaction there can be at a time; it holds the write
+// lock from Begin to Commit or Rollback. One goroutine uses it at a time.
+type Tx struct {
+	*txState
+	store *Store
+	ended bool
+
+	// What Prepare made, valid while nothing was written since.
+	frames []byte
+	commit wal.Commit
+	stamp  uint64
+}
+
+// Begin waits for the write lock, until ctx ends, and starts a transaction
+// from the head.
+func (s *Store) Begin(ctx context.Context) (*Tx, error) {
+	for {
+		ok, err := s.wl.acquire(ctx, s.poisoned, s.closing)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, s.refusal()
+		}
+		t, wait, err := s.begin()
+		if t != nil || err != nil {
+			return t, err
+		}
+		// The next generation's file is not ready. It is waited for without
+		// the lock, so that Close and others are not held up.
+		select {
+		case <-wait.done:
+			if wait.err != nil {
+				return nil, wait.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.poisoned:
+		case <-s.closing:
+		}
+	}
+}
+
+// TryBegin is Begin that never waits: it returns ErrBusy when the lock is
+// taken or the next file of the log is not ready.
+func (s *Store) TryBegin() (*Tx, error) {
+	if !s.wl.tryAcquire() {
+		if err := s.refusal(); err != nil {
+			return nil, err
+		}
+		return nil, ErrBusy
+	}
+	t, wait, err := s.begin()
+	if wait != nil {
+		return nil, ErrBusy
+	}
+	return t, err
+}
+
+// begin starts a transaction under the write lock, or releases the lock.
+func (s *Store) begin() (t *Tx, wait *readiness, err error) {
+	if err = s.refusal(); err == nil && s.log.full() {
+		wait = s.rotate()
+	}
+	if err != nil || wait != nil {
+		s.wl.release()
+		return nil, wait, err
+	}
+	base := s.head.Load()
+	return &Tx{txState: newTx(base, base.lsn+1, &s.ids), store: s}, nil, nil
+}
+
+// Prepare does everything about a commit that may be refused: it encodes the
+// frames and makes room for them. ErrFull leaves the log as it was, and the
+// transaction can go on or be rolled back. Prepare may be called again, and
+// must be after a later write.
+func (t *Tx) Prepare() error {
+	if t.ended {
+		return ErrTxDone
+	}
+	if !t.changed() {
+		return nil
+	}
+	if err := t.store.Poisoned(); err != nil {
+		return err
+	}
+	if t.frames != nil && t.stamp == t.writeStamp() {
+		return nil
+	}
+	t.frames = nil
+	t.commit = wal.Commit{
+		LSN:       uint64(t.lsn),
+		WallNanos: t.store.opts.Now().UnixNano(),
+		SyncedLSN: uint64(t.store.durable.Load().lsn),
+	}
+	frames, err := t.store.log.prepare(t.txState, &t.commit, t.store.shard)
+	if err != nil {
+		return err
+	}
+	t.frames, t.stamp = frames, t.writeStamp()
+	return nil
+}
+
+// Commit appends the transaction, makes its state the head and releases the
+// write lock; the transaction is durable, and visible to others, when
+// WaitDurable(lsn) returns nil. Commit cannot fail after Prepare: when the
+// append does, the engine is poisoned and WaitDurable tells. It returns 0 when
+// nothing was written.
+//
+// Without a Prepare since the last write Commit prepares itself; then a
+// refusal, too, poisons the engine, since there is no way to return it.
+func (t *Tx) Commit() LSN {
+	if t.ended {
+		return 0
+	}
+	s, lsn := t.store, t.lsn
+	if !t.changed() {
+		t.Rollback()
+		return 0
+	}
+	if err := t.Prepare(); err != nil {
+		if !errors.Is(err, ErrPoisoned) {
+			s.poison(err)
+		}
+		t.Rollback()
+		return lsn
+	}
+	gen := s.log.gen
+	if err := s.log.append(t.frames); err != nil {
+		s.attempted(lsn)
+		s.poison(err)
+		t.Rollback()
+		return lsn
+	}
+	next := t.finish()
+	s.appended(next, gen, t.base.schema != next.schema, &t.commit, int64(len(t.frames)))
+	s.prepareAhead()
+	t.end()
+	return lsn
+}
+
+// Rollback undoes everything and releases the write lock. After Commit or
+// another Rollback it does nothing.
+func (t *Tx) Rollback() {
+	if t.ended {
+		return
+	}
+	t.discard()
+	t.end()
+}
+
+func (t *Tx) end() {
+	t.ended, t.frames = true, nil
+	t.store.log.done()
+	t.store.wl.release()
+}
