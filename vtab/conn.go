@@ -1,0 +1,180 @@
+package vtab
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"modernc.org/libc"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// Conn is one SQLite connection with a private, empty main database in memory.
+// One goroutine may use it at a time; Interrupt alone may be called from any.
+type Conn struct {
+	tls   *libc.TLS // ours; every call and so every callback uses it
+	db    uintptr   // sqlite3*
+	inner driver.Conn
+	name  string // bind token, also the key under which callbacks find c
+
+	hold string // keeps bytes on their way to C off the caller's stack
+	last error  // side channel
+	bad  bool   // a panic was caught
+
+	authorizer func(action int, a1, a2, a3, a4 string) int
+
+	interrupt struct {
+		sync.Mutex
+		tls *libc.TLS // nil once closed; a TLS has one user at a time
+	}
+
+	session
+}
+
+// Open opens a connection that can be attached to a store.
+func Open() (*Conn, error) {
+	c, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.registerSession(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// OpenPlain opens a plain SQLite connection, without a session.
+func OpenPlain() (*Conn, error) { return open() }
+
+// open lets the binding open the connection, so that functions and collations
+// a program registered there exist on it, and then takes the handle over.
+func open() (*Conn, error) {
+	if err := registerModules(); err != nil {
+		return nil, err
+	}
+	inner, err := new(sqlite.Driver).Open(":memory:")
+	if err != nil {
+		return nil, fmt.Errorf("vtab: open: %w", err)
+	}
+	c := &Conn{tls: libc.NewTLS(), inner: inner}
+	c.interrupt.tls = libc.NewTLS()
+	if err := capture(c, inner); err != nil {
+		c.interrupt.tls.Close()
+		c.tls.Close()
+		return nil, errors.Join(err, inner.Close())
+	}
+	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
+	if err := c.Exec("PRAGMA temp_store=MEMORY"); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close closes the connection. All statements must be finalized.
+func (c *Conn) Close() error {
+	if c.inner == nil {
+		return nil
+	}
+	c.interrupt.Lock()
+	c.interrupt.tls.Close()
+	c.interrupt.tls = nil
+	c.interrupt.Unlock()
+
+	c.closeNested()
+	if c.authorizer != nil {
+		c.SetAuthorizer(nil)
+	}
+	err := c.inner.Close()
+	c.inner = nil
+	forget(c)
+	c.closeSession()
+	c.tls.Close()
+	if err != nil {
+		return fmt.Errorf("vtab: close: %w", err)
+	}
+	return nil
+}
+
+// Bad reports whether a callback panicked: SQLite's state is then unknown and
+// the connection must be closed.
+func (c *Conn) Bad() bool { return c.bad }
+
+// Autocommit reports whether no transaction is open.
+func (c *Conn) Autocommit() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) != 0 }
+
+// Changes returns the number of rows the last INSERT, UPDATE or DELETE changed.
+func (c *Conn) Changes() int64 { return int64(lib.Xsqlite3_changes64(c.tls, c.db)) }
+
+// TotalChanges returns the number of rows changed since the connection was opened.
+func (c *Conn) TotalChanges() int64 { return int64(lib.Xsqlite3_total_changes64(c.tls, c.db)) }
+
+// LastInsertRowid returns the rowid of the last row inserted.
+func (c *Conn) LastInsertRowid() int64 { return int64(lib.Xsqlite3_last_insert_rowid(c.tls, c.db)) }
+
+// SetLastInsertRowid sets what LastInsertRowid returns.
+func (c *Conn) SetLastInsertRowid(id int64) {
+	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, lib.Tsqlite3_int64(id))
+}
+
+// ActiveStatements returns the number of statements that were stepped and
+// neither ended nor were reset.
+func (c *Conn) ActiveStatements() int {
+	return int((*lib.Tsqlite3)(unsafe.Pointer(c.db)).FnVdbeActive)
+}
+
+// Interrupt makes the running statements end with SQLITE_INTERRUPT as soon as
+// they notice. It may be called from any goroutine, also after Close.
+func (c *Conn) Interrupt() {
+	c.interrupt.Lock()
+	defer c.interrupt.Unlock()
+	if c.interrupt.tls != nil {
+		lib.Xsqlite3_interrupt(c.interrupt.tls, c.db)
+	}
+}
+
+// Exec runs every statement of sql; each takes its parameters from the start
+// of args. Rows are dropped.
+func (c *Conn) Exec(sql string, args ...row.Value) error {
+	return c.each(sql, args, func(*Stmt) {})
+}
+
+// Query runs every statement of sql and returns the rows of the last one that
+// has columns. The values are copies.
+func (c *Conn) Query(sql string, args ...row.Value) ([][]row.Value, error) {
+	var rows [][]row.Value
+	var of *Stmt
+	err := c.each(sql, args, func(st *Stmt) {
+		if st != of {
+			of, rows = st, nil
+		}
+		r := make([]row.Value, st.NumColumns())
+		for i := range r {
+			r[i] = st.Column(i).Clone()
+		}
+		rows = append(rows, r)
+	})
+	return rows, err
+}
+
+// each steps through the statements of sql and calls f for each row.
+func (c *Conn) each(sql string, args []row.Value, f func(*Stmt)) error {
+	for sql != "" {
+		st, tail, err := c.Prepare(sql)
+		if err != nil {
+			return err
+		}
+		sql = tail
+		if st == nil {
+			continue
+		}
+		if err := st.all(args, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package vtab
+
+import (
+	"runtime"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// Rows reach a cursor in blocks. The first block is small, so that a lookup or
+// a LIMIT does not pay for rows nobody reads, and later ones are large, so that
+// the engine's cost per row is that of a step in its tree.
+const (
+	firstBlock = 8
+	fullBlock  = 128
+)
+
+// cursor reads a table for one loop of a statement. A cursor that SQLite has
+// closed is kept for its memory and opened again.
+type cursor struct {
+	t   *table
+	pin runtime.Pinner
+
+	buf   [fullBlock]engine.Entry
+	n, i  int // entries in buf, and the current one; i >= n is the end
+	next  int // size of the next block, 0 when there is none
+	read  bool
+	alias int
+	dec   row.Decoder
+
+	// Where blocks come from.
+	scan engine.Scanner
+	list []int64       // rowids of an IN list, in order
+	view *engine.Table // that list is read from
+
+	src *frame // row source: buf has one empty entry for its row
+}
+
+// cursorOpen is xOpen.
+func cursorOpen(tls *libc.TLS, p, pp uintptr) int32 {
+	t := tableAt(p)
+	cp := allocate(tls, unsafe.Sizeof(cCursor{}))
+	if cp == 0 {
+		return lib.SQLITE_NOMEM
+	}
+	c := t.c
+	var q *cursor
+	if n := len(c.idle); n > 0 {
+		q, c.idle = c.idle[n-1], c.idle[:n-1]
+	} else {
+		q = new(cursor)
+	}
+	// What is pinned stays alive although only C memory points to it.
+	q.pin.Pin(q)
+	q.t = t
+	(*cCursor)(unsafe.Pointer(cp)).q = q
+	storePointer(pp, cp)
+	return lib.SQLITE_OK
+}
+
+// cursorClose is xClose.
+func cursorClose(tls *libc.TLS, cp uintptr) int32 {
+	q := cursorAt(cp)
+	c := q.t.c
+	q.release()
+	q.pin.Unpin()
+	q.t = nil
+	if len(c.idle) < 16 {
+		c.idle = append(c.idle, q)
+	}
+	(*cCursor)(unsafe.Pointer(cp)).q = nil
+	lib.Xsqlite3_free(tls, cp)
+	return lib.SQLITE_OK
+}
+
+// release lets go of everything the cursor refers to, not of its own memory.
+func (q *cursor) release() {
+	clear(q.buf[:q.n])
+	q.n, q.i, q.next = 0, 0, 0
+	q.scan = engine.Scanner{}
+	q.list, q.view, q.src = q.list[:0], nil, nil
+	q.dec.Reset("\x01") // an empty record
+}
+
+// rewind prepares the cursor for another xFilter.
+func (q *cursor) rewind() {
+	clear(q.buf[:q.n])
+	q.n, q.i, q.next, q.read = 0, 0, 0, false
+	q.list, q.view, q.src = q.list[:0], nil, nil
+	q.alias = q.t.info.Def.RowidAlias
+}
+
+// one makes the cursor show a single row.
+func (q *cursor) one(rowid int64, rec row.Record) {
+	q.buf[0] = engine.Entry{Rowid: rowid, Rec: rec}
+	q.n = 1
+}
+
+// start makes the cursor read blocks and fetches the first.
+func (q *cursor) start() error {
+	q.next = firstBlock
+	return q.fill()
+}
+
+// fill fetches the next block.
+func (q *cursor) fill() error {
+	q.i, q.read = 0, false
+	if q.next == 0 {
+		clear(q.buf[:q.n])
+		q.n = 0
+		return nil
+	}
+	had := q.n
+	var err error
+	if q.view != nil {
+		q.n, err = q.fromList(q.buf[:q.next])
+	} else {
+		q.n, err = q.scan.Next(q.buf[:q.next])
+	}
+	if q.n < had {
+		clear(q.buf[q.n:had])
+	}
+	if err != nil {
+		q.n, q.next = 0, 0
+		return err
+	}
+	if q.n < q.next {
+		q.next = 0
+	} else {
+		q.next = min(q.next*4, fullBlock)
+	}
+	return nil
+}
+
+// fromList reads rows of the rowids in q.list; it fills buf unless the list
+// ends.
+func (q *cursor) fromList(buf []engine.Entry) (int, error) {
+	n := 0
+	for n < len(buf) && len(q.list) > 0 {
+		id := q.list[0]
+		q.list = q.list[1:]
+		rec, ok, err := q.view.Get(id)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			buf[n] = engine.Entry{Rowid: id, Rec: rec}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// cursorNext is xNext.
+func cursorNext(tls *libc.TLS, cp uintptr) int32 {
+	q := cursorAt(cp)
+	q.i++
+	q.read = false
+	if q.i < q.n {
+		return lib.SQLITE_OK
+	}
+	return q.nextBlock(tls)
+}
+
+func (q *cursor) nextBlock(tls *libc.TLS) (rc int32) {
+	c := q.t.c
+	fail := func(err error) {
+		q.n, q.i, q.next = 0, 0, 0
+		rc = lib.SQLITE_ERROR
+	}
+	defer c.guard("next", fail)
+	if err := q.fill(); err != nil {
+		c.note(err)
+		fail(err)
+	}
+	return rc
+}
+
+// cursorEOF is xEof.
+func cursorEOF(tls *libc.TLS, cp uintptr) int32 {
+	q := cursorAt(cp)
+	if q.i >= q.n {
+		return 1
+	}
+	return 0
+}
+
+// cursorRowid is xRowid.
+func cursorRowid(tls *libc.TLS, cp, out uintptr) int32 {
+	q := cursorAt(cp)
+	*(*int64)(unsafe.Pointer(out)) = q.buf[q.i].Rowid
+	return lib.SQLITE_OK
+}
+
+// cursorColumn is xColumn. A column that an UPDATE does not set is left without
+// a result: sqlite3_value_nochange then tells xUpdate so.
+func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
+	q := cursorAt(cp)
+	defer q.t.c.guardColumn(tls, ctx, &rc)
+	if noChange(ctx) {
+		return lib.SQLITE_OK
+	}
+	e := &q.buf[q.i]
+	switch {
+	case int(k) == q.alias:
+		lib.Xsqlite3_result_int64(tls, ctx, lib.Ti64(e.Rowid))
+		return lib.SQLITE_OK
+	case q.src != nil:
+		if int(k) < len(q.src.vals) {
+			setResult(tls, ctx, q.src.vals[k])
+		}
+		return lib.SQLITE_OK
+	case int(k) >= q.t.ncols:
+		return lib.SQLITE_OK // the hidden column is NULL
+	}
+	if !q.read {
+		q.dec.Reset(e.Rec)
+		q.read = true
+	}
+	setResult(tls, ctx, q.dec.Column(int(k)))
+	return lib.SQLITE_OK
+}
+
+// noChange is sqlite3_vtab_nochange without the call.
+func noChange(ctx uintptr) bool {
+	out := (*lib.Tsqlite3_context)(unsafe.Pointer(ctx)).FpOut
+	const flags = memNull | memZero
+	return (*lib.TMem)(unsafe.Pointer(out)).Fflags&flags == flags
+}

@@ -1,0 +1,118 @@
+package vtab
+
+import (
+	"math"
+	"math/rand/v2"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// insert adds a row. The checks come in SQLite's order: rowid, NOT NULL, CHECK,
+// the rowid's uniqueness, then unique indexes.
+func (ch *change) insert(args []uintptr) error {
+	def := ch.def
+	for i := range ch.vals {
+		ch.vals[i] = valueAt(ch.tls, args[2+i])
+	}
+	auto := true
+	if !def.WithoutRowid {
+		want := valueAt(ch.tls, args[1])
+		if a := def.RowidAlias; a >= 0 && !ch.vals[a].IsNull() {
+			want = ch.vals[a]
+		}
+		if !want.IsNull() {
+			id, err := toRowid(want)
+			if err != nil {
+				return err
+			}
+			ch.rowid, auto = id, false
+		}
+	}
+	var mark = ch.c.tx.Mark()
+	undo := false
+	if def.AutoIncrement {
+		undo = true
+		if err := ch.t.numberRow(ch, auto); err != nil {
+			return err
+		}
+	} else if auto {
+		if err := ch.nextRowid(); err != nil {
+			return err
+		}
+	}
+	err := ch.insertChecked(auto)
+	if err != nil && err != errSkip && (undo || len(ch.rivals) > 0) {
+		ch.c.tx.RollbackTo(mark)
+	}
+	return err
+}
+
+func (ch *change) insertChecked(auto bool) error {
+	ch.applyAffinity(nil)
+	if err := ch.notNull(nil); err != nil {
+		return err
+	}
+	if err := ch.checks(); err != nil {
+		return err
+	}
+	rec := ch.record()
+	if err := ch.unique(rec, 0, false, auto); err != nil {
+		return err
+	}
+	if err := ch.removeRivals(); err != nil {
+		return err
+	}
+	return ch.h.Insert(ch.rowid, rec)
+}
+
+// toRowid converts a value given for a rowid, as OP_MustBeInt does.
+func toRowid(v row.Value) (int64, error) {
+	if v = row.AffInteger.Apply(v); v.Kind() == row.Int {
+		return v.Int(), nil
+	}
+	return 0, errorf(lib.SQLITE_MISMATCH, "datatype mismatch")
+}
+
+// nextRowid chooses the rowid of a row that has none: the largest plus one, be
+// it negative or 0, and 1 in an empty table. When that is used up it tries
+// random ones, as SQLite does.
+func (ch *change) nextRowid() error {
+	last, ok := ch.h.MaxRowid()
+	switch {
+	case !ok:
+		ch.rowid = 1
+		return nil
+	case last < math.MaxInt64:
+		ch.rowid = last + 1
+		return nil
+	}
+	for range 100 {
+		id := rand.Int64N(math.MaxInt64/2) + 1
+		if _, taken, err := ch.h.Get(id); err != nil {
+			return err
+		} else if !taken {
+			ch.rowid = id
+			return nil
+		}
+	}
+	return errFull()
+}
+
+func errFull() error { return errorf(lib.SQLITE_FULL, "database or disk is full") }
+
+// applyAffinity converts the values to what the columns store, on UPDATE only
+// those that SET names.
+func (ch *change) applyAffinity(set []bool) {
+	def := ch.def
+	for i := range ch.vals {
+		if set != nil && !set[i] {
+			continue
+		}
+		ch.vals[i] = def.Columns[i].Affinity.Apply(ch.vals[i])
+	}
+	if a := def.RowidAlias; a >= 0 {
+		ch.vals[a] = row.IntValue(ch.rowid)
+	}
+}

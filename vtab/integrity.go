@@ -1,0 +1,70 @@
+package vtab
+
+import (
+	"fmt"
+	"math"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// tableIntegrity is xIntegrity, a table's part in PRAGMA integrity_check: every
+// record decodes, and every index has as many entries as there are rows, each
+// leading to one.
+func tableIntegrity(tls *libc.TLS, p, schema, name uintptr, flags int32, pzErr uintptr) (rc int32) {
+	t := tableAt(p)
+	defer t.c.guard("integrity", func(error) { rc = lib.SQLITE_ERROR })
+	if err := t.integrity(); err != nil {
+		storePointer(pzErr, sqliteString(tls, fmt.Sprintf("table %s: %v", goString(name), err)))
+	}
+	return lib.SQLITE_OK
+}
+
+func (t *table) integrity() error {
+	if err := t.refresh(); err != nil {
+		return err
+	}
+	view, err := t.c.view(t.id)
+	if err != nil {
+		return err
+	}
+	n, err := drain(view.Scan(math.MinInt64, math.MaxInt64, false))
+	if err != nil {
+		return err
+	}
+	if n != view.Len() {
+		return fmt.Errorf("%d rows, counted %d", n, view.Len())
+	}
+	for i, ix := range view.Def().Indexes {
+		entries, err := drain(view.IndexScan(i, "", "", false))
+		if err != nil {
+			return fmt.Errorf("index %s: %w", ix.Name, err)
+		}
+		if entries != n {
+			return fmt.Errorf("index %s: %d entries for %d rows", ix.Name, entries, n)
+		}
+	}
+	return nil
+}
+
+// drain reads a scan to its end, validates the records and counts them.
+func drain(s *engine.Scanner) (int, error) {
+	var buf [fullBlock]engine.Entry
+	for total := 0; ; {
+		n, err := s.Next(buf[:])
+		if err != nil {
+			return total, err
+		}
+		for _, e := range buf[:n] {
+			if err := e.Rec.Validate(); err != nil {
+				return total, fmt.Errorf("row %d: %w", e.Rowid, err)
+			}
+		}
+		total += n
+		if n < len(buf) {
+			return total, nil
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package vtab
+
+import (
+	"errors"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// ErrNoSnapshot is the error of a read while the connection has neither a
+// transaction nor a snapshot.
+var ErrNoSnapshot = errors.New("vtab: no snapshot is set")
+
+// session is what a connection reads and writes. Its fields belong to the
+// goroutine that uses the connection.
+type session struct {
+	store *engine.Store
+	src   Source
+	snap  *engine.Snapshot
+	tx    *engine.Tx
+
+	// OnControl is called for each UPDATE of temp.tidemark_tx with its
+	// operation and argument, inside the running transaction. The argument is
+	// borrowed for the call.
+	OnControl func(op string, arg []byte) error
+	// OnUnlockedWrite is called when SQLite begins to write and no transaction
+	// is set. It must either set one or return an error; without it such a
+	// write fails with SQLITE_BUSY.
+	OnUnlockedWrite func() error
+
+	txs       txState
+	committed engine.LSN
+	hasCommit bool
+
+	tables  []*table  // connected, so that the collector sees what C holds
+	idle    []*cursor // closed cursors, kept for their memory
+	modules []*rowModule
+
+	frames  []frame            // row sources, innermost last
+	nested  map[string][]*Stmt // idle nested statements by text
+	running []uintptr          // sqlite3_stmt* of writing statements in Step, innermost last
+	scratch scratch
+}
+
+// Attach binds the connection to a store. It must be called before the first
+// statement on a table of it.
+func (c *Conn) Attach(store *engine.Store, src Source) { c.store, c.src = store, src }
+
+// SetSnapshot sets what reads see while there is no transaction; nil releases
+// it. Cursors that are open keep what they pinned.
+func (c *Conn) SetSnapshot(s *engine.Snapshot) { c.snap = s }
+
+// Snapshot returns what SetSnapshot set.
+func (c *Conn) Snapshot() *engine.Snapshot { return c.snap }
+
+// SetTx sets the transaction that all tables of the connection read and write.
+// From xBegin on it is SQLite that ends it: xCommit and xRollback unset it. A
+// transaction no xBegin came to stays with the caller, who ends it himself and
+// sets nil.
+func (c *Conn) SetTx(tx *engine.Tx) {
+	c.tx = tx
+	c.txs = txState{marks: c.txs.marks[:0]}
+}
+
+// Tx returns the transaction that is set; nil also after SQLite ended it.
+func (c *Conn) Tx() *engine.Tx { return c.tx }
+
+// TakeCommitted returns the LSN of the commit SQLite made since the last call,
+// 0 for one of a transaction that had written nothing. The caller waits for it
+// to be durable, outside of Step.
+func (c *Conn) TakeCommitted() (engine.LSN, bool) {
+	lsn, ok := c.committed, c.hasCommit
+	c.committed, c.hasCommit = 0, false
+	return lsn, ok
+}
+
+// schema returns the schema in force, nil when nothing is set.
+func (c *Conn) schema() *engine.Schema {
+	switch {
+	case c.tx != nil:
+		return c.tx.Schema()
+	case c.snap != nil:
+		return c.snap.Schema()
+	}
+	return nil
+}
+
+// view returns the state of a table that a cursor pins now.
+func (c *Conn) view(id engine.TableID) (*engine.Table, error) {
+	var t *engine.Table
+	switch {
+	case c.tx != nil:
+		t = c.tx.View(id)
+	case c.snap != nil:
+		t = c.snap.Table(id)
+	default:
+		return nil, ErrNoSnapshot
+	}
+	if t == nil {
+		return nil, errorf(lib.SQLITE_SCHEMA, "no such table in this snapshot: %d", id)
+	}
+	return t, nil
+}
+
+// closeSession lets go of everything once SQLite has let go of the tables.
+func (c *Conn) closeSession() {
+	c.session = session{}
+}

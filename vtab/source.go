@@ -1,0 +1,46 @@
+package vtab
+
+import (
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// A row source is a row that exists only while a callback looks at it. A
+// nested statement reads it as `SELECT … FROM main.t WHERE "$tm" = kind`, where
+// "$tm" is HiddenColumn: so the user's expressions are evaluated by SQLite with
+// the affinities and collations of the table's own columns.
+const (
+	sourceChecked = -5 // the row whose constraints are being checked
+)
+
+// frame is one row source. Frames are stacked; a cursor gets the innermost of
+// its kind at xFilter.
+type frame struct {
+	kind  int64
+	rowid int64
+	vals  []row.Value
+}
+
+func (c *Conn) pushFrame(f frame) { c.frames = append(c.frames, f) }
+
+func (c *Conn) popFrame() {
+	n := len(c.frames) - 1
+	c.frames[n] = frame{}
+	c.frames = c.frames[:n]
+}
+
+// filterSource answers a constraint on the hidden column. Apart from row
+// sources that is a call of the table as a function.
+func (q *cursor) filterSource(v row.Value) error {
+	frames := q.t.c.frames
+	if v.Kind() == row.Int && v.Int() < 0 {
+		for i := len(frames) - 1; i >= 0; i-- {
+			if frames[i].kind == v.Int() {
+				f := frames[i] // a copy: the stack may move
+				q.src = &f
+				q.one(f.rowid, "")
+				return nil
+			}
+		}
+	}
+	return errorf(1, "too many arguments on %s() - max 0", q.t.info.Def.Name)
+}

@@ -1,0 +1,217 @@
+package vtab
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// table is one connected virtual table: between xConnect and xDisconnect.
+type table struct {
+	c      *Conn
+	id     engine.TableID
+	pin    runtime.Pinner
+	schema *engine.Schema // info describes the table as of it
+	info   *TableInfo
+	ncols  int // visible columns; the hidden one has this number
+
+	h  *engine.TxTable // of tx under schema
+	tx *engine.Tx
+
+	uniques  []int // positions of unique indexes, in the order SQLite checks them
+	scanKey  int   // index whose order is the table's (WITHOUT ROWID), or -1
+	checkSQL string
+	sequence sequenceRow
+
+	late bool // joined a transaction that another table had begun
+}
+
+// tableConnect is xCreate and xConnect of tidemark_open. Its arguments are the
+// connection's token, the table's id and a serial nobody reads: it only makes
+// the text another one when the table must be connected anew.
+func tableConnect(tls *libc.TLS, db, aux uintptr, argc int32, argv, ppVtab, pzErr uintptr) (rc int32) {
+	c := connOf(db)
+	if c == nil {
+		storePointer(pzErr, sqliteString(tls, "no Tidemark connection"))
+		return lib.SQLITE_ERROR
+	}
+	fail := func(err error) {
+		c.note(err)
+		storePointer(pzErr, sqliteString(tls, err.Error()))
+		rc = lib.SQLITE_ERROR
+	}
+	defer c.guard("connect", fail)
+	t := &table{c: c}
+	av := pointers(argv, argc)
+	if len(av) < 5 || goString(av[3]) != c.name {
+		fail(errorf(lib.SQLITE_ERROR, "arguments of %s must be: token, table id, serial", openModule))
+		return rc
+	}
+	id, err := strconv.ParseUint(goString(av[4]), 10, 64)
+	if err != nil {
+		fail(errorf(lib.SQLITE_ERROR, "table id: %v", err))
+		return rc
+	}
+	t.id = engine.TableID(id)
+	if err := t.refresh(); err != nil {
+		fail(err)
+		return rc
+	}
+	decl := t.info.Decl
+	if decl == "" {
+		decl = Declaration(t.info.Def)
+	}
+	if rc := declare(tls, db, decl); rc != lib.SQLITE_OK {
+		fail(errorf(int(rc), "declare %s: %s", t.info.Def.Name, goString(lib.Xsqlite3_errmsg(tls, db))))
+		return rc
+	}
+	return t.attach(tls, db, ppVtab)
+}
+
+// attach makes the C structure of a table and enters t into the connection.
+func (t *table) attach(tls *libc.TLS, db, ppVtab uintptr) int32 {
+	configure(tls, db, lib.SQLITE_VTAB_CONSTRAINT_SUPPORT, 1)
+	configure(tls, db, lib.SQLITE_VTAB_INNOCUOUS, 0)
+	p := allocate(tls, unsafe.Sizeof(cTable{}))
+	if p == 0 {
+		return lib.SQLITE_NOMEM
+	}
+	t.pin.Pin(t)
+	(*cTable)(unsafe.Pointer(p)).t = t
+	t.c.tables = append(t.c.tables, t)
+	storePointer(ppVtab, p)
+	return lib.SQLITE_OK
+}
+
+// tableDisconnect is xDisconnect and xDestroy: what the engine holds is not
+// SQLite's to destroy.
+func tableDisconnect(tls *libc.TLS, p uintptr) int32 {
+	t := tableAt(p)
+	t.c.tables = slices.DeleteFunc(t.c.tables, func(o *table) bool { return o == t })
+	t.c.dropNested(t.checkSQL)
+	(*cTable)(unsafe.Pointer(p)).t = nil
+	t.pin.Unpin()
+	lib.Xsqlite3_free(tls, p)
+	return lib.SQLITE_OK
+}
+
+// refresh makes sure that info describes the table as of the schema in force.
+// It is called where a statement is planned, starts to read and writes; in the
+// usual case it compares two pointers.
+func (t *table) refresh() error {
+	s := t.c.schema()
+	if s == t.schema && s != nil {
+		return nil
+	}
+	if s == nil {
+		return ErrNoSnapshot
+	}
+	def := s.Table(t.id)
+	if def == nil {
+		return errorf(lib.SQLITE_SCHEMA, "table %d is not in this schema", t.id)
+	}
+	if t.info == nil || t.info.Def != def {
+		if t.c.src == nil {
+			return ErrNoSnapshot
+		}
+		info, err := t.c.src.TableInfo(t.id, s)
+		if err != nil {
+			return fmt.Errorf("table %q: %w", def.Name, err)
+		}
+		t.use(info)
+	}
+	t.schema = s
+	return nil
+}
+
+// use takes over the description of the table.
+func (t *table) use(info *TableInfo) {
+	t.c.dropNested(t.checkSQL)
+	t.info = info
+	t.ncols = len(info.Def.Columns)
+	t.uniques = uniqueOrder(info)
+	t.scanKey = -1
+	if info.Def.WithoutRowid {
+		t.scanKey = slices.IndexFunc(info.Def.Indexes, func(ix *engine.IndexDef) bool { return ix.Origin == "pk" })
+	}
+	t.checkSQL = checkSelect(info)
+	t.h, t.tx = nil, nil
+}
+
+// handle returns the transaction's handle of the table.
+func (t *table) handle() (*engine.TxTable, error) {
+	tx := t.c.tx
+	if tx == nil {
+		return nil, errNoTransaction
+	}
+	if t.tx == tx && t.schema == tx.Schema() && t.h != nil {
+		return t.h, nil
+	}
+	if err := t.refresh(); err != nil {
+		return nil, err
+	}
+	t.h, t.tx = tx.Handle(t.id), tx
+	if t.h == nil {
+		return nil, engine.ErrTxDone
+	}
+	return t.h, nil
+}
+
+// Declaration returns the text that declares the columns of a table to SQLite:
+// see TableInfo.Decl.
+func Declaration(def *engine.TableDef) string {
+	var b strings.Builder
+	b.WriteString("CREATE TABLE x(")
+	for _, col := range def.Columns {
+		b.WriteString(quoteName(col.Name))
+		if typ := declaredType(def, col.DeclType); typ != "" {
+			b.WriteString(" " + quoteName(typ))
+		}
+		if col.Collation != row.Binary {
+			b.WriteString(" COLLATE " + col.Collation.String())
+		}
+		b.WriteString(",")
+	}
+	b.WriteString(quoteName(HiddenColumn) + " HIDDEN)")
+	return b.String()
+}
+
+// declaredType returns a type that SQLite may be told. "HIDDEN" in a type would
+// hide the column, and ANY, which means "no affinity" in a STRICT table, would
+// be NUMERIC elsewhere.
+func declaredType(def *engine.TableDef, typ string) string {
+	if def.Strict && strings.EqualFold(typ, "ANY") {
+		return ""
+	}
+	for i := strings.Index(strings.ToLower(typ), "hidden"); i >= 0; i = strings.Index(strings.ToLower(typ), "hidden") {
+		typ = typ[:i] + "h_dden" + typ[i+len("hidden"):]
+	}
+	return typ
+}
+
+// quoteName quotes an identifier.
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// Token returns the text that tables of this connection name it by.
+func (c *Conn) Token() string { return c.name }
+
+// CreateSQL returns the statement that connects an engine table under a name.
+// serial must differ when the table's definition does.
+func (c *Conn) CreateSQL(name string, id engine.TableID, serial uint64) string {
+	return fmt.Sprintf("CREATE VIRTUAL TABLE main.%s USING %s(%s,%d,%d)", quoteName(name), openModule, c.name, id, serial)
+}
+
+// tableRename refuses ALTER TABLE … RENAME that reaches SQLite.
+func tableRename(tls *libc.TLS, p, z uintptr) int32 {
+	setMessage(tls, &(*cTable)(unsafe.Pointer(p)).base, "tables of a store are renamed by the driver")
+	return lib.SQLITE_ERROR
+}

@@ -1,0 +1,215 @@
+package vtab
+
+import (
+	"errors"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+var errNoTransaction = errors.New("vtab: write without a transaction")
+
+// errSkip ends the change of a row that is left out without an error: what
+// IGNORE means, and what happens to a row that is no longer there.
+var errSkip = errors.New("vtab: row skipped")
+
+// tableUpdate is xUpdate: one row is inserted, changed or deleted. It leaves
+// nothing behind when it fails, for SQLite opens no savepoint around a
+// statement of a single row: all checks come before the first change, and
+// several changes are undone to a mark.
+func tableUpdate(tls *libc.TLS, p uintptr, argc int32, argv, prowid uintptr) (rc int32) {
+	t := tableAt(p)
+	c := t.c
+	fail := func(err error) {
+		c.note(err)
+		setMessage(tls, &(*cTable)(unsafe.Pointer(p)).base, err.Error())
+		rc = lib.SQLITE_ERROR
+	}
+	defer c.guard("update", fail)
+	mode := Conflict(lib.Xsqlite3_vtab_on_conflict(tls, c.db))
+	ch := c.takeChange(t, tls, mode)
+	err := ch.run(pointers(argv, argc))
+	switch {
+	case err == nil:
+		if ch.inserted {
+			*(*int64)(unsafe.Pointer(prowid)) = ch.result()
+		}
+	case errors.Is(err, errSkip):
+		c.uncount()
+		if ch.inserted { // SQLite sets last_insert_rowid to it
+			*(*int64)(unsafe.Pointer(prowid)) = c.LastInsertRowid()
+		}
+	default:
+		rc = c.refuse(p, tls, err, mode)
+	}
+	c.giveChange(ch)
+	return rc
+}
+
+// refuse returns an error from xUpdate. What SQLite does with it depends on the
+// code and on the statement's OR clause (mode):
+//
+//	CONSTRAINT_*   OR IGNORE skips the row; FAIL, ROLLBACK and ABORT act as they say
+//	any other      the statement is rolled back, whatever OR says
+//
+// So a constraint whose own action differs from the statement's mode must not
+// return its code; it comes through the side channel instead. Codes that would
+// end the whole transaction (FULL, IOERR, NOMEM, INTERRUPT) are never returned.
+func (c *Conn) refuse(p uintptr, tls *libc.TLS, err error, mode Conflict) int32 {
+	c.note(err)
+	setMessage(tls, &(*cTable)(unsafe.Pointer(p)).base, err.Error())
+	var e *Error
+	if !errors.As(err, &e) {
+		return lib.SQLITE_ERROR
+	}
+	switch e.Code {
+	case lib.SQLITE_CONSTRAINT:
+		if e.Action == mode || e.Action == Abort && mode == Replace {
+			return int32(e.Extended)
+		}
+	case lib.SQLITE_MISMATCH:
+		return int32(e.Extended)
+	}
+	return lib.SQLITE_ERROR
+}
+
+// scratch is memory that is used again for each row.
+type scratch struct {
+	key     []byte
+	changes []*change // idle
+}
+
+// change is one call of xUpdate. Triggers will nest them, so each has its own
+// memory, taken from a pool.
+type change struct {
+	t    *table
+	c    *Conn
+	tls  *libc.TLS
+	h    *engine.TxTable
+	def  *engine.TableDef
+	mode Conflict // the statement's: Default when it has none
+
+	vals     []row.Value
+	set      []bool // UPDATE: columns that SET names
+	dec      row.Decoder
+	rivals   []int64
+	rowid    int64
+	inserted bool
+}
+
+func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
+	var ch *change
+	if n := len(c.scratch.changes); n > 0 {
+		ch, c.scratch.changes = c.scratch.changes[n-1], c.scratch.changes[:n-1]
+	} else {
+		ch = new(change)
+	}
+	if mode == Abort { // SQLite's default; an explicit OR ABORT looks the same
+		mode = Default
+	}
+	ch.t, ch.c, ch.tls, ch.mode, ch.inserted = t, c, tls, mode, false
+	ch.rivals = ch.rivals[:0]
+	return ch
+}
+
+func (c *Conn) giveChange(ch *change) {
+	clear(ch.vals) // they borrow from SQLite and from records
+	ch.t, ch.h, ch.def = nil, nil, nil
+	ch.dec.Reset("\x01")
+	c.scratch.changes = append(c.scratch.changes, ch)
+}
+
+// run tells the three kinds of change apart, as xUpdate's arguments say:
+// [rowid] deletes; [NULL, new rowid, columns…] inserts; [old rowid, new rowid,
+// columns…] updates.
+func (ch *change) run(args []uintptr) error {
+	t := ch.t
+	h, err := t.handle()
+	if err != nil {
+		return err
+	}
+	ch.h, ch.def = h, t.info.Def
+	if len(args) == 1 {
+		return ch.delete(valueAt(ch.tls, args[0]).Int())
+	}
+	if n := t.ncols; cap(ch.vals) < n {
+		ch.vals, ch.set = make([]row.Value, n), make([]bool, n)
+	} else {
+		ch.vals, ch.set = ch.vals[:n], ch.set[:n]
+	}
+	if old := valueAt(ch.tls, args[0]); !old.IsNull() {
+		return ch.update(old.Int(), args)
+	}
+	ch.inserted = true
+	return ch.insert(args)
+}
+
+// result is the rowid that an INSERT reports. Tables without rowid leave
+// last_insert_rowid alone.
+func (ch *change) result() int64 {
+	if ch.t.info.Def.WithoutRowid {
+		return ch.c.LastInsertRowid()
+	}
+	return ch.rowid
+}
+
+// violate decides what a violated constraint does: the statement's OR clause
+// comes first, then the constraint's own ON CONFLICT, then ABORT. fallback
+// replaces REPLACE where nothing can be replaced.
+func (ch *change) action(own Conflict) Conflict {
+	switch {
+	case ch.mode != Default:
+		return ch.mode
+	case own != Default:
+		return own
+	}
+	return Abort
+}
+
+// violation is the error of a violated constraint, or errSkip.
+func violation(action Conflict, code int, format string, a ...any) error {
+	if action == Ignore {
+		return errSkip
+	}
+	if action == Replace {
+		action = Abort
+	}
+	e := errorf(code, format, a...)
+	e.Action = action
+	return e
+}
+
+func (ch *change) delete(rowid int64) error {
+	if err := ch.h.Delete(rowid); err != nil {
+		if errors.Is(err, engine.ErrNotFound) {
+			return errSkip
+		}
+		return err
+	}
+	return nil
+}
+
+// record encodes the row as it is stored: the rowid's alias as NULL.
+func (ch *change) record() row.Record {
+	if a := ch.def.RowidAlias; a >= 0 {
+		v := ch.vals[a]
+		ch.vals[a] = row.Value{}
+		defer func() { ch.vals[a] = v }()
+	}
+	b := row.AppendRecord(nil, ch.vals)
+	return row.Record(unsafe.String(unsafe.SliceData(b), len(b))) // nobody else has b
+}
+
+// removeRivals deletes the rows that REPLACE found in the way.
+func (ch *change) removeRivals() error {
+	for _, id := range ch.rivals {
+		if err := ch.h.Delete(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

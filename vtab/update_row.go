@@ -1,0 +1,87 @@
+package vtab
+
+import (
+	"unsafe"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// update changes the row old. Columns that SET does not name come without a
+// value; they are read from the row as it is now.
+func (ch *change) update(old int64, args []uintptr) error {
+	def := ch.def
+	rec, found, err := ch.h.Get(old)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errSkip
+	}
+	ch.dec.Reset(rec)
+	for i := range ch.vals {
+		if ch.set[i] = !unchanged(args[2+i]); ch.set[i] {
+			ch.vals[i] = valueAt(ch.tls, args[2+i])
+		} else {
+			ch.vals[i] = ch.dec.Column(i)
+		}
+	}
+	ch.rowid = old
+	if !def.WithoutRowid {
+		var want row.Value
+		moved := false
+		if id := valueAt(ch.tls, args[1]); id.Kind() != row.Int || id.Int() != old {
+			want, moved = id, true
+		}
+		if a := def.RowidAlias; a >= 0 && ch.set[a] {
+			want, moved = ch.vals[a], true
+		}
+		if moved {
+			if ch.rowid, err = toRowid(want); err != nil {
+				return err
+			}
+		}
+	}
+	ch.applyAffinity(ch.set)
+	if err := ch.notNull(ch.set); err != nil {
+		return err
+	}
+	if err := ch.checks(); err != nil {
+		return err
+	}
+	next := ch.record()
+	if err := ch.unique(next, old, true, ch.rowid == old); err != nil {
+		return err
+	}
+	if ch.rowid == old && len(ch.rivals) == 0 {
+		return ch.h.Update(old, next)
+	}
+	mark := ch.c.tx.Mark()
+	if err := ch.move(old, next); err != nil {
+		ch.c.tx.RollbackTo(mark)
+		return err
+	}
+	return nil
+}
+
+// move makes the change after the rivals are gone; a new rowid is a delete and
+// an insert.
+func (ch *change) move(old int64, next row.Record) error {
+	if err := ch.removeRivals(); err != nil {
+		return err
+	}
+	if ch.rowid == old {
+		return ch.h.Update(old, next)
+	}
+	if err := ch.h.Delete(old); err != nil {
+		return err
+	}
+	return ch.h.Insert(ch.rowid, next)
+}
+
+// unchanged is sqlite3_value_nochange without the call.
+func unchanged(p uintptr) bool {
+	const flags = memNull | memZero
+	return (*lib.TMem)(unsafe.Pointer(p)).Fflags&flags == flags
+}
