@@ -28,6 +28,7 @@ type Connector struct {
 // of the same directory have one instance in common.
 type shared struct {
 	cfg    Config // with defaults
+	given  Config // as it was given
 	clock  clock  // time_format and time_zone, parsed
 	store  *engine.Store
 	tables *tableCache // immutable definitions by schema, one for the engine
@@ -119,7 +120,7 @@ func (c *Connector) open(ctx context.Context) (*shared, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.shared = &shared{cfg: cfg, clock: clock, store: inst.store, tables: inst.tables, inst: inst}
+		c.shared = &shared{cfg: cfg, given: c.cfg, clock: clock, store: inst.store, tables: inst.tables, inst: inst}
 	}
 	c.shared.inst.retain()
 	return c.shared, nil

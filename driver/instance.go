@@ -13,6 +13,7 @@ import (
 // another instance.
 type instance struct {
 	key    string // real path of the directory
+	token  int64  // names the instance within the process
 	events *eventHub
 
 	// mu serialises opening and closing, so that a directory being closed is
@@ -40,6 +41,7 @@ const (
 type registry struct {
 	mu     sync.Mutex
 	byPath map[string]*instance
+	last   int64 // token
 }
 
 var instances = registry{byPath: map[string]*instance{}}
@@ -78,19 +80,29 @@ func (r *registry) take(key string) *instance {
 	defer r.mu.Unlock()
 	inst := r.byPath[key]
 	if inst == nil {
-		inst = &instance{key: key, events: newEventHub()}
+		r.last++
+		inst = &instance{key: key, token: r.last, events: newEventHub()}
 		r.byPath[key] = inst
 	}
 	inst.refs++
 	return inst
 }
 
+// find returns the instance of a token, nil when it was closed.
+func (r *registry) find(token int64) *instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, inst := range r.byPath {
+		if inst.token == token {
+			return inst
+		}
+	}
+	return nil
+}
+
 // open opens the engine. The caller holds mu.
 func (inst *instance) open(ctx context.Context, cfg Config) error {
 	full := cfg.withDefaults()
-	if err := makeDirectory(inst.key, full.Mode); err != nil {
-		return err
-	}
 	store, err := engine.Open(ctx, engine.Options{
 		Dir:            inst.key,
 		Create:         full.Mode == "rwc",

@@ -68,25 +68,6 @@ func resolvePath(cfg Config) (string, error) {
 	return filepath.Join(real, filepath.Base(path)), nil
 }
 
-// makeDirectory makes the store's directory, never its parents, and makes its
-// name durable: what is acknowledged in a store must not vanish with it.
-func makeDirectory(path, mode string) error {
-	if mode != "rwc" {
-		return nil
-	}
-	err := os.Mkdir(path, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err == nil {
-		err = syncDirectory(filepath.Dir(path))
-	}
-	if err != nil {
-		return openError(path, "%w", err)
-	}
-	return nil
-}
-
 // openError is SQLite's "unable to open" with the path and why.
 func openError(path, format string, args ...any) *Error {
 	return newError("open", ErrCantOpen, "unable to open database file %s: "+format, append([]any{path}, args...)...)

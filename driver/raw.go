@@ -7,9 +7,9 @@ import (
 
 // Raw returns the store that a connection belongs to.
 //
-// It works through any wrapping of the driver (tracing, metrics, retries) that
-// hands contexts down: the request travels as a value of the context of a ping,
-// or of a statement where the wrapper keeps pings to itself.
+// It works through any wrapping of the driver (tracing, metrics, retries): where
+// the connection is not ours to see, a ping carries the question in its context,
+// and a wrapper that keeps pings to itself still runs statements.
 func Raw(c *sql.Conn) (*Store, error) {
 	var store *Store
 	err := c.Raw(func(dc any) error {
@@ -26,12 +26,16 @@ func Raw(c *sql.Conn) (*Store, error) {
 		return nil, wrapError("raw", err)
 	}
 	if store == nil {
-		if _, err := c.ExecContext(ctx, rawStatement); err != nil {
+		var token int64
+		if err := c.QueryRowContext(ctx, "SELECT token FROM tidemark_raw").Scan(&token); err != nil {
 			return nil, wrapError("raw", err)
+		}
+		if inst := instances.find(token); inst != nil {
+			store = &Store{inst: inst}
 		}
 	}
 	if store == nil {
-		return nil, newError("raw", ErrMisuse, "the connection is not of the tidemark driver, or its wrapping drops contexts")
+		return nil, newError("raw", ErrMisuse, "the connection is not one of the tidemark driver")
 	}
 	return store, nil
 }
@@ -39,15 +43,9 @@ func Raw(c *sql.Conn) (*Store, error) {
 // rawKey is the context key under which Raw asks for the store.
 type rawKey struct{}
 
-// rawStatement is a statement that does nothing, to carry a context.
-const rawStatement = "PRAGMA tidemark_raw"
-
-// answerRaw serves Raw: a connection calls it with the context of a ping and of
-// a statement that is rawStatement, and need do no more when it returns true.
-func answerRaw(ctx context.Context, sh *shared) bool {
-	store, ok := ctx.Value(rawKey{}).(**Store)
-	if ok {
+// answerRaw serves Raw: a connection calls it with the context of a ping.
+func answerRaw(ctx context.Context, sh *shared) {
+	if store, ok := ctx.Value(rawKey{}).(**Store); ok {
 		*store = &Store{inst: sh.inst}
 	}
-	return ok
 }

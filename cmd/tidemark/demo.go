@@ -205,8 +205,8 @@ func (d *demo) shell(ctx context.Context) error {
 		return nil
 	}
 	for _, query := range []string{
-		`SELECT name, kind, durable, resident FROM tables ORDER BY name`,
-		`SELECT shard_id, generation, object_id, state, first_lsn, last_lsn, records FROM generations ORDER BY shard_id, generation`,
+		`SELECT name, version, columns, durable, resident, indexes FROM current_tables`,
+		`SELECT shard_id, generation, object_id, state, first_lsn, last_lsn, records FROM generations`,
 	} {
 		d.say("$ sqlite3 -readonly %s '%s'", catalog, query)
 		cmd := exec.CommandContext(ctx, path, "-readonly", "-header", "-column", catalog, query)

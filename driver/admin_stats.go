@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// statRows are the rows of tidemark_stats: the engine's counters since it was
+// opened, and where the log stands.
+func statRows(c *conn) [][]row.Value {
+	m := c.store.Metrics()
+	var rows [][]row.Value
+	add := func(name string, v row.Value) { rows = append(rows, []row.Value{row.TextValue(name), v}) }
+	count := func(name string, n uint64) { add(name, row.IntValue(int64(n))) }
+	count("head_lsn", uint64(m.Head))
+	count("durable_lsn", uint64(m.Durable))
+	count("commits", m.Commits)
+	count("records", m.Records)
+	count("bytes", m.LogBytes)
+	count("synced", m.Synced)
+	count("syncs", m.Syncs)
+	add("mean_batch", row.RealValue(m.MeanBatch()))
+	count("peak_batch", m.PeakBatch)
+	count("rotations", m.Rotations)
+	count("seals", m.Seals)
+	count("schema_projections", m.Projections)
+	count("recovered_bytes", uint64(m.RecoveredBytes))
+	count("dropped_bytes", uint64(m.DroppedBytes))
+	return rows
+}
+
+// settingRows are the rows of tidemark_settings. The source is "dsn" for what
+// this connection's configuration says, "process" for an engine key that another
+// open of the same directory set, "store" for what was fixed at creation, and
+// "default".
+func settingRows(c *conn) [][]row.Value {
+	var rows [][]row.Value
+	add := func(name, value, source string) {
+		rows = append(rows, []row.Value{row.TextValue(name), row.TextValue(value), row.TextValue(source)})
+	}
+	given, def := c.sh.given, Config{}.withDefaults()
+	add("path", c.sh.inst.key, "dsn")
+	for _, k := range keys {
+		value, source := k.get(&c.sh.cfg), "default"
+		if k.engine {
+			value = k.get(&c.sh.inst.cfg)
+		}
+		switch {
+		case k.get(&given) != k.get(&Config{}):
+			source = "dsn"
+		case value != k.get(&def):
+			source = "process"
+		}
+		add(k.name, value, source)
+	}
+	fixed := c.store.Settings()
+	for _, name := range slices.Sorted(maps.Keys(fixed)) {
+		i := slices.IndexFunc(rows, func(r []row.Value) bool { return r[0].Bytes() == name })
+		if i < 0 {
+			add(name, fixed[name], "store")
+		} else if name == "shards" {
+			rows[i] = []row.Value{row.TextValue(name), row.TextValue(fixed[name]), row.TextValue("store")}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,60 @@
+package driver
+
+import (
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// tableRows are the rows of tidemark_tables: the tables that the statement
+// sees, a transaction's own changes included. resident_bytes and log_bytes are
+// NULL: the engine does not count them by table.
+func tableRows(c *conn) [][]row.Value {
+	var rows [][]row.Value
+	schema, view := c.visible()
+	for _, o := range schema.Objects() {
+		if o.Kind != engine.KindTable || strings.HasPrefix(o.Name, "sqlite_") {
+			continue
+		}
+		def := o.Table
+		resident := "all"
+		if def.Resident == engine.ResidentKeys {
+			resident = "keys"
+		}
+		count := 0
+		if t := view(def.ID); t != nil {
+			count = t.Len()
+		}
+		rows = append(rows, []row.Value{
+			row.TextValue(o.Name), boolValue(def.Durable), row.TextValue(resident), row.IntValue(int64(count)),
+			{}, {}, row.IntValue(int64(len(def.Indexes))),
+		})
+	}
+	return rows
+}
+
+// visible returns the schema and the tables of the transaction or snapshot that
+// the running statement reads.
+func (c *conn) visible() (*engine.Schema, func(engine.TableID) *engine.Table) {
+	if tx := c.db.Tx(); tx != nil {
+		return tx.Schema(), tx.View
+	}
+	snap := c.db.Snapshot()
+	if snap == nil {
+		snap = c.store.Durable()
+	}
+	return snap.Schema(), snap.Table
+}
+
+// generationRows are the rows of tidemark_generations, in log order.
+func generationRows(c *conn) [][]row.Value {
+	var rows [][]row.Value
+	for _, g := range c.store.GenerationInfos() {
+		rows = append(rows, []row.Value{
+			row.IntValue(int64(g.Shard)), row.IntValue(int64(g.Generation)), row.IntValue(int64(g.Object)), row.TextValue(g.State),
+			row.IntValue(int64(g.Records)), row.IntValue(g.Bytes), positive(g.FirstLSN), positive(g.LastLSN),
+		})
+	}
+	return rows
+}
