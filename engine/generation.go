@@ -177,9 +177,10 @@ func (s *Store) syncDirs(dir string) error {
 	}
 }
 
-// open opens the file of a born generation and checks its header.
-func (s *Store) open(g *generation) error {
-	f, err := s.fs.Open(g.path)
+// open opens the file of a born generation, for writing or reading, and checks
+// its header.
+func (s *Store) open(g *generation, how func(name string) (vfs.File, error)) error {
+	f, err := how(g.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &CorruptError{File: g.path, Reason: "the file is missing", Err: err}
 	}

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/tidemarkdb/tidemark/catalog"
-)
+import "github.com/tidemarkdb/tidemark/catalog"
 
 // GenerationInfo describes one file of the log.
 type GenerationInfo struct {
@@ -87,9 +83,4 @@ func sealedInfo(i GenerationInfo, c *catalog.Generation) GenerationInfo {
 	i.Records, i.Bytes = uint64(c.Records), c.ByteExtent
 	i.FirstLSN, i.LastLSN = LSN(c.FirstLSN), LSN(c.LastLSN)
 	return i
-}
-
-// hasGeneration reports whether a file of that path belongs to the log.
-func hasGeneration(gens []*generation, path string) bool {
-	return slices.ContainsFunc(gens, func(g *generation) bool { return g.path == path })
 }

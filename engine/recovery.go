@@ -30,6 +30,7 @@ type recovery struct {
 	unborn []*logFile
 	last   LSN // last commit replayed
 	synced LSN // highest LSN that anything intact says was synced
+	limit  LSN // last commit to replay, 0 for all there are
 	ends   []commitEnd
 	read   int64
 }
@@ -106,7 +107,7 @@ func (r *recovery) lastPath() string {
 // scan opens and replays the files up to the cut.
 func (r *recovery) scan(epoch uint64) error {
 	for _, f := range r.files {
-		if err := r.s.open(f.generation); err != nil {
+		if err := r.s.open(f.generation, r.s.fs.Open); err != nil {
 			return err
 		}
 		f.end = f.start
@@ -142,6 +143,9 @@ func (r *recovery) file(f *logFile) error {
 			break
 		}
 		var err error
+		if r.limit != 0 && r.last == r.limit && fr.Kind != wal.KindSeal && fr.Kind != wal.KindCloseMark {
+			break
+		}
 		switch fr.Kind {
 		case wal.KindCommit:
 			err = r.commit(f, tx, fr)

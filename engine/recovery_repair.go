@@ -192,8 +192,14 @@ func (s *Store) holdsCommits(name string) error {
 	return nil
 }
 
-// strays lists the object files that the catalog does not name.
+// strays lists the object files that are not of the log.
 func (s *Store) strays() ([]string, error) {
+	s.mu.Lock()
+	named := make(map[string]bool, len(s.gens))
+	for _, g := range s.gens {
+		named[g.path] = true
+	}
+	s.mu.Unlock()
 	var found []string
 	var walk func(dir string, depth int) error
 	walk = func(dir string, depth int) error {
@@ -212,7 +218,7 @@ func (s *Store) strays() ([]string, error) {
 				if err := walk(p, depth+1); err != nil {
 					return err
 				}
-			case !info.Dir && isObject(name) && !hasGeneration(s.gens, p):
+			case !info.Dir && isObject(name) && !named[p]:
 				found = append(found, p)
 			}
 		}

@@ -143,7 +143,7 @@ func (s *Store) nextChore() func(context.Context) error {
 			c.refill = false
 			return s.ids.refill
 		}
-		if g := c.sealable(durable.lsn); g != nil {
+		if g := c.sealable(durable.lsn); g != nil && s.sealing.TryLock() {
 			return func(ctx context.Context) error { return s.sealNext(ctx, g) }
 		}
 		if c.stop {
@@ -205,6 +205,7 @@ func (s *Store) lastGeneration() uint64 {
 // sealNext seals the oldest generation that was rotated away from. A failure
 // costs nothing but the seal, which the next open makes.
 func (s *Store) sealNext(ctx context.Context, g *generation) error {
+	defer s.sealing.Unlock()
 	err := s.seal(ctx, g)
 	s.mu.Lock()
 	defer s.mu.Unlock()

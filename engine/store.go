@@ -45,6 +45,7 @@ type Store struct {
 	stats  Metrics
 
 	ddls     atomic.Int64 // commits in chores.awaiting
+	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
 	poisoned chan struct{}
 	closing  chan struct{}
 	loops    sync.WaitGroup
@@ -168,14 +169,22 @@ func (s *Store) Durable() *Snapshot { return s.durable.Load().snapshot() }
 // as it is not durable.
 func (s *Store) Head() *Snapshot { return s.head.Load().snapshot() }
 
-// refusal is why no transaction can start, or nil.
-func (s *Store) refusal() error {
+// closed returns ErrClosed after Close has begun.
+func (s *Store) closed() error {
 	select {
 	case <-s.closing:
 		return ErrClosed
 	default:
-		return s.Poisoned()
+		return nil
 	}
+}
+
+// refusal is why no transaction can start, or nil.
+func (s *Store) refusal() error {
+	if err := s.closed(); err != nil {
+		return err
+	}
+	return s.Poisoned()
 }
 
 // Close waits for what was appended to be durable, leaves a close mark and

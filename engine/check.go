@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// Severity grades a Finding.
+type Severity uint8
+
+// Severities.
+const (
+	// Warning: nothing is lost or wrong, but it should not be there.
+	Warning Severity = iota + 1
+	// Damage: rows are lost or wrong, or will be after a restart.
+	Damage
+)
+
+// String names the severity.
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "damage"
+}
+
+// Finding is one violation that Check found.
+type Finding struct {
+	Severity Severity
+	File     string // "" when it is about what is in memory
+	Offset   int64
+	Text     string
+}
+
+// String is one line.
+func (f Finding) String() string {
+	if f.File == "" {
+		return fmt.Sprintf("%s: %s", f.Severity, f.Text)
+	}
+	return fmt.Sprintf("%s: %s at %d: %s", f.Severity, f.File, f.Offset, f.Text)
+}
+
+// checker is one run of Check.
+type checker struct {
+	ctx      context.Context
+	s        *Store
+	target   *root // what is checked: everything up to its LSN
+	report   func(Finding)
+	progress func(done, total int64)
+	done     int64
+	total    int64
+	damage   int
+}
+
+// Check verifies the store as of the newest durable commit, while it is in use,
+// and reports all it finds wrong:
+//
+//   - every frame of every generation: checksum, form, place in its transaction;
+//   - headers, footers, digests, extents and numbers against the catalog;
+//   - the rows and schema in memory against a second replay of the log, in which
+//     every commit's contribution is recomputed;
+//   - every index against the rows;
+//   - files that are missing or that nothing names.
+//
+// It needs the memory of a second copy of the rows. progress, which may be
+// nil, counts bytes of the log. The error is about Check itself: ctx ended, or
+// the catalog or a directory could not be read.
+func (s *Store) Check(ctx context.Context, report func(Finding), progress func(done, total int64)) error {
+	// Sealing changes files under the reader: it waits until Check is done.
+	s.sealing.RLock()
+	defer func() {
+		s.sealing.RUnlock()
+		s.mu.Lock()
+		s.chores.work.Signal()
+		s.mu.Unlock()
+	}()
+	if err := s.closed(); err != nil {
+		return err
+	}
+	c := &checker{ctx: ctx, s: s, target: s.durable.Load(), progress: progress}
+	c.report = func(f Finding) {
+		if f.Severity == Damage {
+			c.damage++
+		}
+		report(f)
+	}
+	state, err := s.cat.State(ctx)
+	if err != nil {
+		var bad *catalog.Error
+		if errors.As(err, &bad) && errors.Is(err, catalog.ErrCorrupt) {
+			c.report(Finding{Damage, catalog.FileName, 0, err.Error()})
+			return nil
+		}
+		return fmt.Errorf("engine: %w", err)
+	}
+	if err := c.files(&state); err != nil {
+		return err
+	}
+	for _, t := range c.target.tables {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.verify(func(text string) { c.report(Finding{Damage, "", 0, text}) })
+	}
+	if progress != nil {
+		progress(c.total, c.total)
+	}
+	return c.strays()
+}
+
+func (c *checker) files(state *catalog.State) error {
+	shard := state.Shards[0]
+	var files []*logFile
+	for _, g := range state.Generations {
+		if g.State == catalog.GenerationCollected || g.Generation < shard.ReplayFrom || g.Generation > shard.CurrentGeneration {
+			continue
+		}
+		f := &logFile{generation: newGeneration(g), cat: g}
+		err := c.s.open(f.generation, c.s.fs.OpenRead)
+		if f.file != nil {
+			defer f.file.Close()
+		}
+		if err == nil && f.epoch > uint64(shard.WriterEpoch) {
+			err = &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d", f.epoch, shard.WriterEpoch)}
+		}
+		if err != nil {
+			if err := c.found(err); err != nil {
+				return err
+			}
+			continue
+		}
+		c.total += f.allocated
+		files = append(files, f)
+	}
+	lsn := LSN(0)
+	for _, f := range files {
+		var err error
+		if lsn, err = c.file(f, lsn); err != nil {
+			return err
+		}
+	}
+	if lsn != c.target.lsn {
+		c.report(Finding{Damage, "", 0, fmt.Sprintf("the log holds commits up to %d, the state is of commit %d", lsn, c.target.lsn)})
+	}
+	if c.damage > 0 {
+		return nil // a replay would only fail where a finding is already
+	}
+	return c.replay(files)
+}
+
+// found reports an error about bytes and returns any other.
+func (c *checker) found(err error) error {
+	var bad *CorruptError
+	if errors.As(err, &bad) {
+		c.report(Finding{Damage, bad.File, bad.Offset, bad.Reason})
+		return nil
+	}
+	return err
+}
+
+// replay replays the log once more and compares.
+func (c *checker) replay(files []*logFile) error {
+	r := &recovery{s: c.s, replay: newReplay(emptyRoot()), limit: c.target.lsn}
+	for _, f := range files {
+		if r.last == c.target.lsn {
+			break
+		}
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		r.replay.startGeneration()
+		f.info = newGeneration(f.cat).info
+		if err := r.file(f); err != nil {
+			return c.found(err)
+		}
+	}
+	again, err := r.replay.root()
+	if err != nil {
+		return c.found(corruptIn("", 0, err))
+	}
+	if !reflect.DeepEqual(again.schema.objects, c.target.schema.objects) {
+		c.report(Finding{Damage, "", 0, "the schema in memory is not the one in the log"})
+		return nil
+	}
+	for i, t := range c.target.tables {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if t.def.Durable {
+			c.compare(t, again.tables[i])
+		}
+	}
+	return nil
+}
+
+// compare reports the first difference between a table and its replay.
+func (c *checker) compare(have, want *Table) {
+	differ := func(rowid int64, text string) {
+		c.report(Finding{Damage, "", 0, fmt.Sprintf("table %q: row %d %s", have.def.Name, rowid, text)})
+	}
+	if have.sum != want.sum {
+		c.report(Finding{Damage, "", 0, fmt.Sprintf("table %q: fingerprint %x, the log gives %x", have.def.Name, have.sum, want.sum)})
+	}
+	a, b := have.rows.Iter(), want.rows.Iter()
+	for {
+		inMemory, inLog := a.Next(), b.Next()
+		switch {
+		case !inMemory && !inLog:
+			return
+		case !inLog || inMemory && a.Key() < b.Key():
+			differ(a.Key(), "is in memory and not in the log")
+			return
+		case !inMemory || a.Key() > b.Key():
+			differ(b.Key(), "is in the log and not in memory")
+			return
+		case a.Value() != b.Value():
+			differ(a.Key(), fmt.Sprintf("is %s in memory, %s in the log", describe(a.Value()), describe(b.Value())))
+			return
+		}
+	}
+}
+
+func describe(r row.Record) string {
+	const most = 64
+	if len(r) > most {
+		return fmt.Sprintf("%x… (%d bytes)", string(r[:most]), len(r))
+	}
+	return fmt.Sprintf("%x", string(r))
+}
+
+func (c *checker) strays() error {
+	// Files are made by the housekeeper after their name is in gens or, for the
+	// next generation, before: its name is the catalog's by then.
+	strays, err := c.s.strays()
+	if err != nil {
+		return err
+	}
+	if len(strays) == 0 {
+		return nil
+	}
+	state, err := c.s.cat.State(c.ctx)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	named := map[string]bool{}
+	for _, g := range state.Generations {
+		named[g.Path] = true
+	}
+	for _, p := range strays {
+		if !named[p] {
+			c.report(Finding{Warning, p, 0, "the catalog does not name this file"})
+		}
+	}
+	return nil
+}

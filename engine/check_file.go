@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// file checks the frames of one generation, on their own and as parts of
+// transactions, up to the target's LSN or to the footer. last is the last
+// commit before the file; the last one in it is returned. Behind a bad frame
+// the check goes on with the next intact commit.
+func (c *checker) file(f *logFile, last LSN) (LSN, error) {
+	damage := func(offset int64, text string) { c.report(Finding{Damage, f.path, offset, text}) }
+	before := c.damage
+	from, records := f.start, uint64(0)
+	for from < f.allocated {
+		if !f.sealed() && last == c.target.lsn {
+			break // the rest is not durable, or being written
+		}
+		sc := wal.NewScanner(f.file, from, f.allocated, f.salt)
+		for f.seal == nil && (f.sealed() || last < c.target.lsn) {
+			fr, ok := sc.Next()
+			if !ok {
+				break
+			}
+			if err := c.tick(fr.End() - fr.Offset); err != nil {
+				return last, err
+			}
+			if err := f.decode(fr); err != nil {
+				damage(fr.Offset, reasonOf(err))
+			}
+			switch fr.Kind {
+			case wal.KindCommit:
+				last = c.commit(f, fr, last, records)
+				records, f.end = 0, fr.End()
+			case wal.KindCloseMark:
+				c.closeMark(f, fr, last, records)
+				f.end = fr.End()
+			case wal.KindSeal:
+				if records > 0 {
+					damage(fr.Offset, fmt.Sprintf("footer behind %d records without a commit", records))
+				}
+				f.end = fr.Offset
+			case wal.KindHeader:
+				damage(fr.Offset, "a second header")
+			default:
+				records++
+			}
+			from = fr.End()
+		}
+		if f.seal != nil || !f.sealed() && last == c.target.lsn {
+			break
+		}
+		stop := sc.Stop()
+		if stop.Reason == wal.ReadFailed {
+			return last, fmt.Errorf("engine: reading %s at %d: %w", f.path, stop.Offset, stop.Err)
+		}
+		next, err := c.resync(f, stop.Offset)
+		if err != nil {
+			return last, err
+		}
+		if next == nil {
+			if !stop.Clean() || f.sealed() {
+				damage(stop.Offset, stop.Reason.String()+fmt.Sprintf(", behind commit %d", last))
+			}
+			break
+		}
+		damage(stop.Offset, fmt.Sprintf("%s: nothing is readable up to commit %d at %d", stop.Reason, next.Commit.LSN, next.Offset))
+		last, from, records = LSN(next.Commit.LSN), next.End, 0
+	}
+	if f.sealed() && c.damage == before {
+		return last, c.sealedFile(f)
+	}
+	return last, nil
+}
+
+// decode checks the form of a frame by decoding it. It keeps the footer.
+func (f *logFile) decode(fr wal.Frame) (err error) {
+	switch fr.Kind {
+	case wal.KindSchema:
+		var s wal.Schema
+		if s, err = wal.DecodeSchema(fr); err == nil {
+			_, _, err = decodeChange(s.Op, []byte(s.Body))
+		}
+	case wal.KindPut:
+		_, err = wal.DecodePut(fr)
+	case wal.KindDelta:
+		_, err = wal.DecodeDelta(fr)
+	case wal.KindTombstone:
+		_, err = wal.DecodeTombstone(fr)
+	case wal.KindCommit:
+		_, err = wal.DecodeCommit(fr, f.salt)
+	case wal.KindCloseMark:
+		_, err = wal.DecodeCloseMark(fr, f.salt)
+	case wal.KindSeal:
+		var m wal.Seal
+		if m, err = wal.DecodeSeal(fr); err == nil {
+			f.seal = &m
+		}
+	}
+	return err
+}
+
+func reasonOf(err error) string {
+	var bad *wal.CorruptError
+	if errors.As(err, &bad) {
+		return bad.Reason
+	}
+	return err.Error()
+}
+
+// commit checks a commit's place and returns its LSN.
+func (c *checker) commit(f *logFile, fr wal.Frame, last LSN, records uint64) LSN {
+	m, err := wal.DecodeCommit(fr, f.salt)
+	if err != nil {
+		return last // reported by decode
+	}
+	damage := func(format string, args ...any) {
+		c.report(Finding{Damage, f.path, fr.Offset, fmt.Sprintf(format, args...)})
+	}
+	if LSN(m.LSN) != last+1 {
+		damage("commit %d follows commit %d", m.LSN, last)
+	}
+	if m.Records != records {
+		damage("commit %d claims %d records, there are %d", m.LSN, m.Records, records)
+	}
+	if len(m.Participants) != 1 || m.Participants[0] != (wal.Participant{Shard: c.s.shard, End: uint64(fr.End())}) {
+		damage("commit %d names participants %v, its frame ends at %d of shard %d", m.LSN, m.Participants, fr.End(), c.s.shard)
+	}
+	f.info.committed(LSN(m.LSN), m.Records, fr.End())
+	return LSN(m.LSN)
+}
+
+func (c *checker) closeMark(f *logFile, fr wal.Frame, last LSN, records uint64) {
+	if m, err := wal.DecodeCloseMark(fr, f.salt); err == nil && (LSN(m.LSN) != last || records > 0) {
+		c.report(Finding{Damage, f.path, fr.Offset, fmt.Sprintf("close mark of LSN %d behind commit %d and %d open records", m.LSN, last, records)})
+	}
+}
+
+// resync finds the next intact commit behind a bad frame, if one is durable.
+func (c *checker) resync(f *logFile, from int64) (*wal.CommitAt, error) {
+	for at, err := range wal.FindCommits(f.file, from, f.allocated, f.salt) {
+		if err != nil {
+			return nil, c.found(corruptIn(f.path, from, err))
+		}
+		if at.Kind == wal.KindCommit {
+			if LSN(at.Commit.LSN) > c.target.lsn {
+				return nil, nil
+			}
+			return &at, nil
+		}
+	}
+	return nil, nil
+}
+
+// sealedFile checks a sealed file as a whole: what its footer says, and what
+// the catalog recorded when it was sealed.
+func (c *checker) sealedFile(f *logFile) error {
+	footer := f.seal
+	f.seal = nil
+	found, err := c.s.census(f.generation)
+	if err != nil {
+		return c.found(err)
+	}
+	if err := sameSeal(footer, &found.seal); err != nil {
+		c.report(Finding{Damage, f.path, f.end, err.Error()})
+	}
+	content, err := contentID(f.file, f.allocated)
+	if err != nil {
+		return fmt.Errorf("engine: reading %s: %w", f.path, err)
+	}
+	want := &f.cat
+	for _, d := range []struct {
+		what      string
+		same      bool
+		have, cat any
+	}{
+		{"bytes", f.allocated == want.ByteExtent, f.allocated, want.ByteExtent},
+		{"first LSN", found.first == LSN(want.FirstLSN), found.first, want.FirstLSN},
+		{"last LSN", found.seal.LastLSN == uint64(want.LastLSN), found.seal.LastLSN, want.LastLSN},
+		{"records", found.records == uint64(want.Records), found.records, want.Records},
+		{"digest", found.seal.Digest == want.IntegrityDigest, found.seal.Digest, want.IntegrityDigest},
+		{"content id", content == want.ContentID, content, want.ContentID},
+		{"fingerprint", bytes.Equal(found.fingerprint(), want.Fingerprint), found.fingerprint(), want.Fingerprint},
+	} {
+		if !d.same {
+			c.report(Finding{Damage, f.path, f.end, fmt.Sprintf("%s of the file: %x, in %s: %x", d.what, d.have, catalog.FileName, d.cat)})
+		}
+	}
+	return nil
+}
+
+// tick reports progress and ends the check with its context.
+func (c *checker) tick(n int64) error {
+	const every = 1 << 20
+	if was := c.done; was/every != (was+n)/every {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if c.progress != nil {
+			c.progress(was+n, c.total)
+		}
+	}
+	c.done += n
+	return nil
+}
