@@ -17,6 +17,15 @@ type Progress func(done, total int64)
 // Finding is one thing a check found.
 type Finding = engine.Finding
 
+// Severity grades a Finding.
+type Severity = engine.Severity
+
+// Severities of a finding.
+const (
+	Warning = engine.Warning // nothing is lost or wrong, but it should not be there
+	Damage  = engine.Damage  // rows are lost or wrong, or will be after a restart
+)
+
 // Metrics counts what the engine did since it was opened.
 type Metrics = engine.Metrics
 

@@ -18,38 +18,45 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		return misuse("check takes one argument, the store's directory; it was given %d", len(args))
 	}
 	return withStore(ctx, args[0], "rw", func(db *sql.DB) error {
-		n, err := checkStore(ctx, db, std)
+		warnings, damage, err := checkStore(ctx, db, std)
 		switch {
 		case err != nil:
 			return err
-		case n > 0:
-			fmt.Fprintf(std.out, "check: %d findings\n", n)
+		case damage > 0:
+			fmt.Fprintf(std.out, "check: damaged: %d findings, %d warnings\n", damage, warnings)
 			return errFindings
+		case warnings > 0:
+			fmt.Fprintf(std.out, "check: ok, %d warnings\n", warnings)
+		default:
+			fmt.Fprintln(std.out, "check: ok")
 		}
-		fmt.Fprintln(std.out, "check: ok")
 		return nil
 	})
 }
 
-// checkStore prints what a check finds and returns how much that is.
-func checkStore(ctx context.Context, db *sql.DB, std streams) (findings int, err error) {
+// checkStore prints what a check finds and counts it.
+func checkStore(ctx context.Context, db *sql.DB, std streams) (warnings, damage int, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer conn.Close()
 	store, err := driver.Raw(conn)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	bar := newProgress(std.err, "check")
 	defer bar.done()
 	err = store.Check(ctx, func(f driver.Finding) {
-		findings++
+		if f.Severity == driver.Damage {
+			damage++
+		} else {
+			warnings++
+		}
 		bar.clear()
 		fmt.Fprintln(std.out, f)
 	}, bar.update)
-	return findings, err
+	return warnings, damage, err
 }
 
 // progress shows how far long work has got: a bar on a terminal, a plain line

@@ -91,6 +91,11 @@ func tableText(v any) string {
 		return v
 	case int64:
 		return strconv.FormatInt(v, 10)
+	case bool:
+		if v {
+			return "1"
+		}
+		return "0"
 	case float64:
 		return realText(v)
 	case []byte:
