@@ -1,0 +1,350 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// openStore opens a store for a test. At the end of the test the store is
+// closed, opened once more, checked, closed again, and nothing of it may be
+// left open: no file, no lock, no goroutine.
+func openStore(t testing.TB, o Options) *Store {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	o.Create = true
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := s.Close()
+		if err != nil && !errors.Is(err, ErrPoisoned) {
+			t.Errorf("close: %v", err)
+		}
+		o := o
+		o.CatalogSeam = nil
+		if f, ok := o.FS.(*vfs.Fault); ok {
+			f.Clear()
+		}
+		again, err := Open(context.Background(), o)
+		if err != nil {
+			t.Errorf("reopen: %v", err)
+			return
+		}
+		checkStore(t, again)
+		if err := again.Close(); err != nil {
+			t.Errorf("close after reopen: %v", err)
+		}
+		checkLeaks(t, o.FS)
+	})
+	return s
+}
+
+// checkStore fails the test for everything that Check finds.
+func checkStore(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.Check(context.Background(), func(f Finding) { t.Errorf("check: %v", f) }, nil); err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
+
+// checkLeaks looks for files and goroutines of closed stores.
+func checkLeaks(t testing.TB, fs vfs.FS) {
+	t.Helper()
+	if m, ok := fs.(*vfs.Mem); ok {
+		if open := m.OpenFiles(); len(open) > 0 {
+			t.Errorf("still open: %v", open)
+		}
+	}
+	for range 100 {
+		if n := loopsRunning(); n == 0 {
+			return
+		}
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("goroutines of a closed store are still running")
+}
+
+func loopsRunning() int {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	return strings.Count(string(buf), "engine.(*Store).syncLoop") + strings.Count(string(buf), "engine.(*Store).housekeep")
+}
+
+// update runs f in a transaction and returns its LSN without waiting for it.
+func update(t testing.TB, s *Store, f func(tx *Tx) error) LSN {
+	t.Helper()
+	lsn, err := tryUpdate(s, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lsn
+}
+
+func tryUpdate(s *Store, f func(tx *Tx) error) (LSN, error) {
+	tx, err := s.Begin(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	if err := f(tx); err != nil {
+		tx.Rollback()
+		return 0, err
+	}
+	if err := tx.Prepare(); err != nil {
+		tx.Rollback()
+		return 0, err
+	}
+	return tx.Commit(), nil
+}
+
+func wait(t testing.TB, s *Store, lsn LSN) {
+	t.Helper()
+	if err := s.WaitDurable(context.Background(), lsn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// createTable makes a table of two columns, with an index on the second.
+func createTable(name string) func(tx *Tx) error {
+	return func(tx *Tx) error {
+		def := testTable(name, 2)
+		def.Indexes = []*IndexDef{testIndex(name+"_c1", false, 1)}
+		return tx.Apply(CreateTable{Def: def})
+	}
+}
+
+// put inserts or updates a row of a table by name.
+func put(name string, rowid int64, vals ...any) func(tx *Tx) error {
+	return func(tx *Tx) error {
+		o := tx.Schema().Lookup(name)
+		if o == nil {
+			return fmt.Errorf("no table %s", name)
+		}
+		h := tx.Handle(o.Table.ID)
+		err := h.Insert(rowid, testRecord(vals...))
+		if errors.Is(err, ErrExists) {
+			err = h.Update(rowid, testRecord(vals...))
+		}
+		return err
+	}
+}
+
+func remove(name string, rowid int64) func(tx *Tx) error {
+	return func(tx *Tx) error { return tx.Handle(tx.Schema().Lookup(name).Table.ID).Delete(rowid) }
+}
+
+// all runs several steps in one transaction.
+func all(steps ...func(tx *Tx) error) func(tx *Tx) error {
+	return func(tx *Tx) error {
+		for _, f := range steps {
+			if err := f(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// dump is the whole content of a snapshot as text.
+func dump(s *Snapshot) string {
+	var b strings.Builder
+	for _, o := range s.Schema().Objects() {
+		fmt.Fprintf(&b, "%s %s %s\n", o.Kind, o.Name, o.SQL)
+		if o.Kind != KindTable {
+			continue
+		}
+		for _, ix := range o.Table.Indexes {
+			fmt.Fprintf(&b, " index %s %v\n", ix.Name, ix.Columns)
+		}
+		for it := s.Table(o.Table.ID).rows.Iter(); it.Next(); {
+			fmt.Fprintf(&b, " %d %x\n", it.Key(), string(it.Value()))
+		}
+	}
+	return b.String()
+}
+
+// count returns the rows of a table by name, -1 when there is no such table.
+func count(s *Snapshot, name string) int {
+	if o := s.Schema().Lookup(name); o != nil {
+		return s.Table(o.Table.ID).Len()
+	}
+	return -1
+}
+
+// text returns column 1 of a row.
+func text(t testing.TB, s *Snapshot, name string, rowid int64) string {
+	t.Helper()
+	rec, found, err := s.Table(s.Schema().Lookup(name).Table.ID).Get(rowid)
+	if err != nil || !found {
+		t.Fatalf("row %d of %s: found %t, %v", rowid, name, found, err)
+	}
+	return rec.Column(1).Bytes()
+}
+
+// catalogs keeps a copy of catalog.db after every COMMIT, with the number of
+// the file operation it came after. An image of the files is only paired with
+// the catalog as it was when the files were so: see at.
+type catalogs struct {
+	t    testing.TB
+	mem  *vfs.Mem
+	dir  string // of the live catalog
+	keep string // of the copies
+	list []catalogCopy
+}
+
+type catalogCopy struct {
+	op   int
+	file string
+}
+
+func newCatalogs(t testing.TB, mem *vfs.Mem) *catalogs {
+	return &catalogs{t: t, mem: mem, dir: t.TempDir(), keep: t.TempDir()}
+}
+
+func (c *catalogs) seam() *catalog.Seam {
+	return &catalog.Seam{Commit: func(name string, commit func() error) error {
+		if err := commit(); err != nil {
+			return err
+		}
+		to := filepath.Join(c.keep, fmt.Sprintf("%04d-%s", len(c.list), name))
+		if err := catalog.Copy(context.Background(), c.dir, to); err != nil {
+			c.t.Errorf("copy of the catalog: %v", err)
+			return nil
+		}
+		// Whatever depends on this commit comes after it returns.
+		c.list = append(c.list, catalogCopy{c.mem.Ops(), to})
+		return nil
+	}}
+}
+
+// at returns the catalog that belongs to the files after operation n, "" when
+// there was none.
+func (c *catalogs) at(n int) string {
+	file := ""
+	for _, k := range c.list {
+		if k.op <= n {
+			file = k.file
+		}
+	}
+	return file
+}
+
+// restore makes a directory that holds a copy of a catalog, "" for none.
+func restore(t testing.TB, file string) (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "tidemark-image-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove = func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if file == "" {
+		return dir, remove
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, catalog.FileName), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, remove
+}
+
+// contents identifies what is in a file system, names and bytes.
+func contents(t testing.TB, m *vfs.Mem) uint64 {
+	h := fnv.New64a()
+	var walk func(dir string)
+	walk = func(dir string) {
+		names, err := m.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range names {
+			if n == lockName {
+				continue
+			}
+			p := n
+			if dir != "." {
+				p = dir + "/" + n
+			}
+			fmt.Fprintf(h, "%s\x00", p)
+			info, err := m.Stat(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Dir {
+				walk(p)
+				continue
+			}
+			fmt.Fprintf(h, "%d\x00", info.Size)
+			h.Write(readFile(t, m, p))
+		}
+	}
+	walk(".")
+	return h.Sum64()
+}
+
+func readFile(t testing.TB, fs vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fs.OpenRead(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, size)
+	if n, err := f.ReadAt(b, 0); int64(n) != size {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// writeFile replaces a file by other bytes.
+func writeFile(t testing.TB, fs vfs.FS, name string, data []byte) {
+	t.Helper()
+	f, err := fs.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(data, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cloneMem copies what programs see of a file system.
+func cloneMem(t testing.TB, m *vfs.Mem) *vfs.Mem {
+	t.Helper()
+	c := m.At(m.Ops())
+	if c == nil {
+		t.Fatal("no clone")
+	}
+	c.SetJournalLimit(0)
+	return c
+}
+
+var _ = row.Null
