@@ -24,6 +24,7 @@ func (a *allocation) take(n int64) (int64, bool) {
 // newIDs takes n consecutive ids inside a transaction; when the block is used
 // up the same transaction reserves the next one. The working copy becomes the
 // catalog's when the transaction commits, so nothing unreserved is ever used.
+// A run of a block or more is reserved by itself and leaves the block alone.
 func (w *writeTx) newIDs(ctx context.Context, n int64) (int64, error) {
 	if n < 1 || n > MaxID-idBlock {
 		return 0, refuse(CodeRange, "", "cannot reserve %d ids", n)
@@ -31,7 +32,6 @@ func (w *writeTx) newIDs(ctx context.Context, n int64) (int64, error) {
 	if first, ok := w.ids.take(n); ok {
 		return first, nil
 	}
-	var end int64
 	want := max(n, idBlock)
 	var free bool
 	if err := w.GetContext(ctx, &free, `SELECT next_id <= ? - ? FROM catalog_info`, int64(MaxID), want); err != nil {
@@ -40,8 +40,12 @@ func (w *writeTx) newIDs(ctx context.Context, n int64) (int64, error) {
 	if !free {
 		return 0, refuse(CodeRange, "", "the id space is used up")
 	}
+	var end int64
 	if err := w.GetContext(ctx, &end, `UPDATE catalog_info SET next_id = next_id + ? RETURNING next_id`, want); err != nil {
 		return 0, err
+	}
+	if n >= idBlock {
+		return end - n, nil
 	}
 	w.ids = allocation{next: end - want, end: end}
 	first, _ := w.ids.take(n)

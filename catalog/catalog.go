@@ -56,7 +56,7 @@ func (c *Catalog) Close(ctx context.Context) error {
 	case c.writer <- struct{}{}:
 		defer func() { <-c.writer }()
 	case <-ctx.Done():
-		return &Error{Code: CodeBusy, Op: "close", Err: ctx.Err()}
+		return &Error{Code: CodeCanceled, Op: "close", Err: ctx.Err()}
 	}
 	c.handle.mu.Lock()
 	closed, healthy := c.handle.closed, c.handle.cause == nil

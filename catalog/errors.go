@@ -49,6 +49,7 @@ const (
 	CodePragma     Code = "CAT-PRAGMA"     // a connection does not have the settings it must have
 	CodeNetwork    Code = "CAT-NETWORK"    // the directory is on a network filesystem
 	CodeBusy       Code = "CAT-BUSY"       // another connection holds the write lock
+	CodeCanceled   Code = "CAT-CANCELED"   // the caller's context ended; nothing changed
 	CodeFull       Code = "CAT-FULL"       // no space
 	CodeIO         Code = "CAT-IO"         // storage error
 	CodePoisoned   Code = "CAT-POISONED"   // an earlier failure; reopen the store

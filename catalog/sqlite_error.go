@@ -34,7 +34,7 @@ func classify(err error) (Code, int) {
 	var se *sqlite.Error
 	if !errors.As(err, &se) {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return CodeBusy, 0
+			return CodeCanceled, 0
 		}
 		return CodeSQLite, 0
 	}
@@ -57,6 +57,8 @@ func classify(err error) (Code, int) {
 		return CodeType, rc
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return CodeBusy, rc
+	case lib.SQLITE_INTERRUPT:
+		return CodeCanceled, rc
 	case lib.SQLITE_FULL:
 		return CodeFull, rc
 	case lib.SQLITE_READONLY:

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -167,8 +169,11 @@ func (s *State) head(h *headRow, identity [16]byte) error {
 func (s *State) indexState(ctx context.Context, q sqlx.QueryerContext, id int64, identity [16]byte) error {
 	var row indexStateRow
 	err := sqlx.GetContext(ctx, q, &row, `SELECT index_state_id, reader_features, writer_features, digest FROM index_states WHERE index_state_id = ?`, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return refuse(CodeCorrupt, "", "the head names index state %d, which does not exist", id)
+	}
 	if err != nil {
-		return fmt.Errorf("index state %d: %w", id, err)
+		return err
 	}
 	if err := checkDigest("index state", id, row.Digest, row.digest(identity)); err != nil {
 		return err

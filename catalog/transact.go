@@ -38,7 +38,7 @@ func (c *Catalog) lock(ctx context.Context, op string) (unlock func(), err error
 	select {
 	case c.writer <- struct{}{}:
 	case <-ctx.Done():
-		return nil, &Error{Code: CodeBusy, Op: op, Err: ctx.Err()}
+		return nil, &Error{Code: CodeCanceled, Op: op, Err: ctx.Err()}
 	}
 	if err := c.handle.usable(op); err != nil {
 		<-c.writer

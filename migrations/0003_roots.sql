@@ -100,6 +100,8 @@ CREATE TRIGGER owner_objects_no_update BEFORE UPDATE ON owner_objects
 -- +goose StatementBegin
 CREATE TRIGGER owner_objects_insert BEFORE INSERT ON owner_objects BEGIN
   SELECT RAISE(ABORT,'CAT-OWNER owner is not active') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'') <> 'active';
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE owner_objects: the purpose of a root is fixed') WHERE EXISTS (
+    SELECT 1 FROM owner_objects WHERE owner_id = NEW.owner_id AND object_id = NEW.object_id AND purpose <> NEW.purpose);
   SELECT RAISE(ABORT,'CAT-OWNER only a timeline roots an active generation') WHERE NEW.purpose = 'active'
     AND COALESCE((SELECT kind FROM owners WHERE owner_id = NEW.owner_id),'') <> 'timeline';
   SELECT RAISE(ABORT,'CAT-ACQUIRE object is claimed or collected') WHERE (SELECT state FROM objects WHERE object_id = NEW.object_id) IN ('gc_claimed','collected');

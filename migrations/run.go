@@ -53,7 +53,7 @@ func Up(ctx context.Context, db *sql.DB, fsys fs.FS, before func(ctx context.Con
 			step = before(ctx, v)
 		}
 		if _, err := provider.ApplyVersion(step, v, true); err != nil {
-			// PartialError hides its cause from errors.As in its text only; name the version once.
+			// Its text names the version as well.
 			var partial *goose.PartialError
 			if errors.As(err, &partial) {
 				err = partial.Err

@@ -1,0 +1,110 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/tidemarkdb/tidemark/migrations"
+)
+
+// Check verifies the whole catalog: SQLite's own integrity and foreign keys,
+// the schema, and for every timeline what recovery relies on. It hands each
+// finding to report and goes on; the error is for what kept it from checking.
+func (c *Catalog) Check(ctx context.Context, report func(text string)) error {
+	return c.read(ctx, "check", func(ctx context.Context, tx *sqlx.Tx) error {
+		if err := checkFile(ctx, tx, report); err != nil {
+			return err
+		}
+		if err := c.checkStoredSchema(ctx, tx, report); err != nil {
+			return err
+		}
+		var names []string
+		if err := tx.SelectContext(ctx, &names, `SELECT name FROM timelines ORDER BY name`); err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, err := readState(ctx, tx, name); err != nil {
+				if !isFinding(err) {
+					return err
+				}
+				report(err.Error())
+			}
+		}
+		return checkObjects(ctx, tx, report)
+	})
+}
+
+// isFinding tells what is wrong with the catalog from what kept us from looking.
+func isFinding(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Result == 0
+}
+
+func (c *Catalog) checkStoredSchema(ctx context.Context, db migrations.Querier, report func(string)) error {
+	err := checkSchema(ctx, db, c.options.files)
+	if err != nil && isFinding(err) {
+		report(err.Error())
+		return nil
+	}
+	return err
+}
+
+// checkFile asks SQLite.
+func checkFile(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
+	var lines []string
+	if err := tx.SelectContext(ctx, &lines, `PRAGMA integrity_check(100)`); err != nil {
+		return err
+	}
+	for _, line := range lines {
+		if line != "ok" {
+			report("integrity: " + line)
+		}
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT "table", rowid, parent FROM pragma_foreign_key_check`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var table, parent string
+		var rowid *int64
+		if err := rows.Scan(&table, &rowid, &parent); err != nil {
+			return err
+		}
+		report(fmt.Sprintf("foreign key: a row of %s (rowid %d) refers to nothing in %s", table, deref(rowid), parent))
+	}
+	return rows.Err()
+}
+
+// checkObjects looks for what the guards forbid, in case a file was edited
+// without them: values below an allocator, sealed objects without a receipt,
+// and roots on what is gone.
+func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
+	for _, q := range []struct{ text, query string }{
+		{"object %d was never reserved from the allocators", `
+			SELECT object_id FROM objects, catalog_info WHERE object_id >= next_id OR incarnation >= next_incarnation`},
+		{"object %d is sealed without a receipt of this catalog", `
+			SELECT o.object_id FROM objects o, catalog_info c WHERE o.state = 'sealed' AND NOT EXISTS (
+				SELECT 1 FROM seal_receipts s WHERE s.object_id = o.object_id AND s.backing_catalog = c.catalog_identity
+					AND s.attempt_id = o.attempt_id AND s.byte_extent = o.byte_extent AND s.integrity_digest = o.integrity_digest)`},
+		{"object %d is claimed or collected and still has a root", `
+			SELECT o.object_id FROM objects o WHERE o.state IN ('gc_claimed','collected')
+				AND EXISTS (SELECT 1 FROM owner_objects x WHERE x.object_id = o.object_id)`},
+		{"object %d is a generation to be replayed and its timeline has no root on it", `
+			SELECT g.object_id FROM generations g JOIN shards s ON s.shard_id = g.shard_id JOIN timelines t ON t.timeline_id = s.timeline_id
+			WHERE g.generation >= s.replay_from AND NOT EXISTS (
+				SELECT 1 FROM owner_objects x WHERE x.owner_id = t.owner_id AND x.object_id = g.object_id)`},
+	} {
+		var ids []int64
+		if err := tx.SelectContext(ctx, &ids, q.query); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			report(fmt.Sprintf(q.text, id))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/migrations"
+)
+
+// fixture is a catalog with at least one row in every table that can have one.
+// Cases run against it in transactions that are rolled back.
+type fixture struct {
+	db     *sql.DB
+	schema []migrations.Object
+
+	messages map[string]bool // texts of RAISE seen
+	checks   map[string]bool // texts of CHECK seen
+}
+
+// The fixture's ids, as a new store hands them out.
+const (
+	fixSchema, fixWorld, fixCut, fixIndexState = 1, 2, 3, 4
+	fixRepresentation, fixOwner, fixTimeline   = 5, 6, 7
+	fixShard, fixSealed                        = 8, 9 // generation 1 of the shard, sealed
+	fixOpen                                    = 12   // generation 2, open
+	fixFree                                    = 500  // reserved by the block, used by no row
+	fixUnreserved                              = 1 << 40
+)
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	ctx := t.Context()
+	dir := t.TempDir()
+	c, err := Open(ctx, Options{Dir: dir, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Initialize(ctx, Creation{Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.ReserveGeneration(ctx, fixShard, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Timeline.ID != fixTimeline || s.Shards[0].ID != fixShard || s.Generations[0].ObjectID != fixSealed || g.ObjectID != fixOpen {
+		t.Fatalf("ids of a new store changed: %+v, generation 2 is object %d", s, g.ObjectID)
+	}
+	if err := c.SealGeneration(ctx, sealOf(s.Generations[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProjectSchema(ctx, Projection{SchemaVersion: 2,
+		Tables:  []TableRow{{ID: 20, Version: 1, Name: "t", SQL: "CREATE TABLE t(a)", Columns: 1, Durable: true, Resident: "all"}},
+		Indexes: []IndexRow{{ID: 21, TableID: 20, Version: 2, Name: "i", SQL: "CREATE INDEX i ON t(a)", Origin: "c", Columns: "a"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{db: shell(t, dir), messages: map[string]bool{}, checks: map[string]bool{}}
+	for _, stmt := range []string{
+		object(fixFree-1, "kv", 90, ""),
+		fmt.Sprintf(`INSERT INTO identity_tombstones VALUES (%d, '%s', 80, 'kv')`, fixFree-2, ObjectPath(fixFree-2, "kv")),
+	} {
+		// as many incarnations as the cases use
+		if _, err := f.db.ExecContext(ctx, `UPDATE catalog_info SET next_incarnation = 100, next_graph_seq = 10`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.db.ExecContext(ctx, stmt); err != nil {
+			t.Fatalf("%s: %v", stmt, err)
+		}
+	}
+	if f.schema, err = migrations.Stored(ctx, f.db); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// sealOf is a plausible seal of an open generation.
+func sealOf(g Generation) Seal {
+	s := Seal{ShardID: g.ShardID, Generation: g.Generation, ObjectID: g.ObjectID, Extent: 4096,
+		FirstLSN: 10*g.Generation - 9, LastLSN: 10 * g.Generation, Records: 10, Fingerprint: make([]byte, 16)}
+	s.ContentID[0], s.Digest[0], s.Fingerprint[0] = 1, 2, 3
+	return s
+}
+
+// object spells an INSERT into objects with the right path, unless path is given.
+func object(id int64, kind string, incarnation int, path string) string {
+	if path == "" {
+		path = ObjectPath(id, kind)
+	}
+	return fmt.Sprintf(`INSERT INTO objects(object_id, kind, incarnation, attempt_id, relative_path) VALUES (%d, '%s', %d, zeroblob(16), '%s')`,
+		id, kind, incarnation, path)
+}
+
+// outcome of one case.
+type outcome struct {
+	code Code
+	text string
+}
+
+// run executes statements in a transaction, the last one being the case. With
+// commit, COMMIT is part of it; the fixture survives because it must fail.
+func (f *fixture) run(t *testing.T, commit bool, statements ...string) outcome {
+	t.Helper()
+	ctx := t.Context()
+	conn, err := f.db.Conn(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	var failure error
+	for i, s := range statements {
+		if _, failure = conn.ExecContext(ctx, s); failure != nil {
+			if i < len(statements)-1 {
+				t.Errorf("setup %s: %v", s, failure)
+			}
+			break
+		}
+	}
+	if failure == nil && commit {
+		if _, failure = conn.ExecContext(ctx, `COMMIT`); failure == nil {
+			t.Fatalf("COMMIT took effect after %s", statements[len(statements)-1])
+		}
+	}
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`); err != nil {
+		t.Errorf("rollback: %v", err)
+	}
+	if failure == nil {
+		return outcome{}
+	}
+	code, _ := classify(failure)
+	o := outcome{code, failure.Error()}
+	f.observe(o.text)
+	return o
+}
+
+var (
+	raiseText = regexp.MustCompile(`RAISE\(ABORT,\s*'((?:[^']|'')*)'\)`)
+	checkText = regexp.MustCompile(`CHECK constraint failed: (?s:(.*?)) \(\d+\)`)
+)
+
+// observe remembers which guard or CHECK an error text came from.
+func (f *fixture) observe(text string) {
+	for _, message := range f.raises() {
+		if strings.Contains(text, message) {
+			f.messages[message] = true
+		}
+	}
+	if m := checkText.FindStringSubmatch(text); m != nil {
+		f.checks[normalSQL(m[1])] = true
+	}
+}
+
+// raises lists every text of the schema's triggers.
+func (f *fixture) raises() (texts []string) {
+	for _, o := range f.schema {
+		if o.Type == "trigger" {
+			for _, m := range raiseText.FindAllStringSubmatch(o.SQL, -1) {
+				texts = append(texts, strings.ReplaceAll(m[1], "''", "'"))
+			}
+		}
+	}
+	return texts
+}
+
+// withoutTriggers drops the triggers on a table, so that its CHECKs, keys and
+// references answer; the transaction's end brings them back.
+func (f *fixture) withoutTriggers(tables ...string) (statements []string) {
+	for _, o := range f.schema {
+		for _, table := range tables {
+			if o.Type == "trigger" && o.Table == table {
+				statements = append(statements, "DROP TRIGGER "+o.Name)
+			}
+		}
+	}
+	return statements
+}
+
+// tables lists the tables of the catalog, without the migration library's.
+func (f *fixture) tables() (names []string) {
+	for _, o := range f.schema {
+		if o.Type == "table" && o.Name != migrations.Table {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// checkExpressions cuts the CHECKs out of a CREATE TABLE.
+func checkExpressions(sql string) (list []string) {
+	sql = normalSQL(sql)
+	for {
+		_, rest, found := strings.Cut(sql, "CHECK (")
+		if !found {
+			return list
+		}
+		depth, quoted := 1, false
+		for i := 0; i < len(rest); i++ {
+			switch c := rest[i]; {
+			case c == '\'':
+				quoted = !quoted
+			case quoted:
+			case c == '(':
+				depth++
+			case c == ')':
+				depth--
+			}
+			if depth == 0 {
+				list = append(list, rest[:i])
+				sql = rest[i:]
+				break
+			}
+		}
+	}
+}
