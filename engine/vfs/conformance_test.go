@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 }
 
 // leakChecked fails the test when a file of m is still open at its end.
-func leakChecked(t *testing.T, m *Mem) *Mem {
+func leakChecked(t testing.TB, m *Mem) *Mem {
 	t.Cleanup(func() {
 		if open := m.OpenFiles(); len(open) > 0 {
 			t.Errorf("left open: %q", open)
@@ -75,23 +75,30 @@ var conformance = []struct {
 	{"concurrency", testConcurrency},
 }
 
+// tb is what *testing.T and *rapid.T have in common.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // Helpers that fail the test at once.
 
-func ok(t testing.TB, err error) {
+func ok(t tb, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantErr(t testing.TB, err, want error) {
+func wantErr(t tb, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Fatalf("error %v, want one that matches %v", err, want)
 	}
 }
 
-func create(t testing.TB, f FS, name, content string) File {
+func create(t tb, f FS, name, content string) File {
 	t.Helper()
 	file, err := f.Create(name)
 	ok(t, err)
@@ -99,7 +106,7 @@ func create(t testing.TB, f FS, name, content string) File {
 	return file
 }
 
-func write(t testing.TB, f File, content string, off int64) {
+func write(t tb, f File, content string, off int64) {
 	t.Helper()
 	n, err := f.WriteAt([]byte(content), off)
 	ok(t, err)
@@ -108,13 +115,13 @@ func write(t testing.TB, f File, content string, off int64) {
 	}
 }
 
-func put(t testing.TB, f FS, name, content string) {
+func put(t tb, f FS, name, content string) {
 	t.Helper()
 	ok(t, create(t, f, name, content).Close())
 }
 
 // content reads a whole file.
-func content(t testing.TB, f FS, name string) string {
+func content(t tb, f FS, name string) string {
 	t.Helper()
 	file, err := f.OpenRead(name)
 	ok(t, err)
@@ -126,7 +133,7 @@ func content(t testing.TB, f FS, name string) string {
 	return string(p)
 }
 
-func wantContent(t testing.TB, f FS, name, want string) {
+func wantContent(t tb, f FS, name, want string) {
 	t.Helper()
 	if got := content(t, f, name); got != want {
 		t.Fatalf("%s holds %q, want %q", name, short(got), short(want))
@@ -140,7 +147,7 @@ func short(s string) string {
 	return s
 }
 
-func wantList(t testing.TB, f FS, dir string, want ...string) {
+func wantList(t tb, f FS, dir string, want ...string) {
 	t.Helper()
 	got, err := f.List(dir)
 	ok(t, err)
@@ -150,7 +157,7 @@ func wantList(t testing.TB, f FS, dir string, want ...string) {
 }
 
 // tree is the whole file system as text, to compare two.
-func tree(t testing.TB, f FS) string {
+func tree(t tb, f FS) string {
 	t.Helper()
 	var b strings.Builder
 	var walk func(dir string)
@@ -303,7 +310,7 @@ func testReadWrite(t *testing.T, f FS) {
 	}
 }
 
-func wantSize(t testing.TB, file File, want int64) {
+func wantSize(t tb, file File, want int64) {
 	t.Helper()
 	size, err := file.Size()
 	ok(t, err)

@@ -24,7 +24,7 @@ func (n *node) write(op *Op) {
 func (n *node) resize(op *Op) {
 	n.pend = append(n.pend, filePiece{seq: op.N, kind: op.Kind, name: op.Name, size: op.Size})
 	if op.Size < n.cur.size {
-		n.shrunk = true
+		n.shrunk = n.shrunk || op.Size < n.dur.size
 		n.dirty = n.dirty.sub(op.Size, n.cur.size)
 		n.doomed = n.doomed.sub(op.Size, n.cur.size)
 	}
@@ -68,17 +68,20 @@ func (n *node) syncData() {
 		n.dur.copyFrom(&n.cur, x.lo, x.hi)
 	}
 	n.dirty = nil
-	meta, last := n.synced(), n.pend[len(n.pend)-1]
+	meta := n.synced()
+	last := n.pend[len(n.pend)-1]
 	n.pend = n.doomedPieces([]filePiece{{seq: last.seq, kind: OpTruncate, name: last.name, size: meta.size, meta: &meta}})
 }
 
-// doomedPieces appends one piece for each doomed range to pend. A doomed range
-// comes from a piece, so there is a piece whose place in time it can take.
+// doomedPieces appends one piece for each doomed range to pend. They take the
+// place in time of the newest piece they replace (a doomed range comes from
+// one), so that they are applied behind a piece of the size.
 func (n *node) doomedPieces(pend []filePiece) []filePiece {
 	for _, x := range n.doomed {
+		last := n.pend[len(n.pend)-1]
 		data := make([]byte, x.hi-x.lo)
 		n.cur.readAt(data, x.lo)
-		pend = append(pend, filePiece{seq: n.pend[0].seq, kind: OpWrite, name: n.pend[0].name, off: x.lo, data: data})
+		pend = append(pend, filePiece{seq: last.seq, kind: OpWrite, name: last.name, off: x.lo, data: data})
 	}
 	return pend
 }

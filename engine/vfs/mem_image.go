@@ -101,6 +101,13 @@ func (u *unit) whole() spans {
 	return spans{{0, 1}}
 }
 
+func (u *unit) keptWhole(s spans) bool {
+	if u.isWrite() {
+		return len(s) == 1 && s[0] == span{u.lo, u.hi}
+	}
+	return s != nil
+}
+
 // image builds the state that a crash leaves when it keeps exactly the chosen
 // parts of us, the units of s. Everything in it is durable.
 func (s *state) image(us []unit, keep choice) *state {
@@ -111,9 +118,13 @@ func (s *state) image(us []unit, keep choice) *state {
 		}
 		return ents[d]
 	}
-	kept := map[*node][]int{} // units of each file
+	kept := map[*node][]int{}  // units of each file
+	losers := map[*node]bool{} // files that lose something
 	for i := range us {
 		u := &us[i]
+		if u.dir == nil && !u.keptWhole(keep[i]) {
+			losers[u.file] = true
+		}
 		if keep[i] == nil {
 			continue
 		}
@@ -146,7 +157,12 @@ func (s *state) image(us []unit, keep choice) *state {
 		n := &node{id: old.id, dir: old.dir}
 		made[old] = n
 		if !old.dir {
-			n.dur = old.content(us, kept[old], keep)
+			// Keeping everything gives what programs see, without a copy.
+			if losers[old] {
+				n.dur = old.content(us, kept[old], keep)
+			} else {
+				n.dur = old.cur.clone()
+			}
 			n.cur = n.dur.clone()
 			return n
 		}

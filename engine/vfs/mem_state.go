@@ -21,7 +21,7 @@ type node struct {
 	pend     []filePiece // changes since the last successful sync, in order
 	dirty    spans       // bytes of cur written since the last sync, successful or not
 	doomed   spans       // bytes of cur that a failed sync covered and nobody wrote again
-	shrunk   bool        // cut since the last successful full sync
+	shrunk   bool        // durable bytes were cut off since the last successful full sync
 
 	// Directories. Pieces of entries are in state.pend, since a rename is one
 	// piece of two directories.
@@ -53,10 +53,10 @@ type dirPiece struct {
 	dir  *node
 	name string
 	node *node
-	// OpRename: the entry that goes away; nil when that is durable already or
-	// was overtaken.
-	from     *node
-	fromName string
+	// OpRename: the entry that goes away; nil when that was overtaken.
+	from       *node
+	fromName   string
+	fromSynced bool // its directory was synced since
 }
 
 // state is the whole simulated file system at one moment. Whoever holds it
@@ -146,11 +146,14 @@ func (s *state) enter(op *Op, name string, child *node) {
 // becomes durable there, and its removal from another directory stays a piece
 // of that directory: until that one is synced too a crash may leave both
 // names. A rename out of d that is pending in its target stays whole, so no
-// crash leaves neither name.
+// crash leaves neither name; it is remembered that d was synced.
 func (s *state) syncDir(d *node) {
 	var keep []dirPiece
 	for _, p := range s.pend {
 		if p.dir != d {
+			if p.from == d {
+				p.fromSynced = true
+			}
 			keep = append(keep, p)
 			continue
 		}
@@ -169,9 +172,9 @@ func (s *state) syncDir(d *node) {
 			}
 		}
 		switch {
-		case p.from == d:
-			if d.dents[p.fromName] == p.node && p.fromName != p.name {
-				delete(d.dents, p.fromName)
+		case p.from == d || p.fromSynced:
+			if p.from != nil && p.from.dents[p.fromName] == p.node {
+				delete(p.from.dents, p.fromName)
 			}
 		case p.from != nil:
 			keep = append(keep, dirPiece{seq: p.seq, kind: OpRemove, text: p.text + " (old name)", dir: p.from, name: p.fromName, node: p.node})
