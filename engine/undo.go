@@ -117,12 +117,6 @@ func (h *TxTable) retire() {
 }
 
 // revive takes a retire back. Other handles may have worked on the same trees
-// in between.
-func (h *TxTable) revive() {
-	h.retired, h.writable = false, h.wasWritable
-	if h.writable {
-		h.dirty = true
-		h.puts++
-		h.findMax()
-	}
-}
+// in between, but all they did is undone: what the handle knew of the trees
+// when it was retired holds again.
+func (h *TxTable) revive() { h.retired, h.writable = false, h.wasWritable }
