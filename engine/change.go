@@ -71,7 +71,7 @@ func (c CreateTable) alter(s *Schema, version uint64) (*Schema, error) {
 			return nil, fmt.Errorf("%w: index id %d is in use", ErrInvalidChange, ix.ID)
 		}
 	}
-	return s.with(version, &Object{Kind: KindTable, Name: def.Name, TblName: def.Name, SQL: def.SQL, Table: &def}), nil
+	return s.with(version, tableObject(&def)), nil
 }
 
 func (c DropTable) alter(s *Schema, version uint64) (*Schema, error) {
@@ -211,6 +211,16 @@ func (s *Schema) indexInUse(id uint64) bool {
 	return false
 }
 
+// tableObject makes the entry of a new definition. A definition without
+// indexes has a nil slice of them, however it came about, so that a replayed
+// schema is deeply equal to the one that was logged.
+func tableObject(def *TableDef) *Object {
+	if len(def.Indexes) == 0 {
+		def.Indexes = nil
+	}
+	return &Object{Kind: KindTable, Name: def.Name, TblName: def.Name, SQL: def.SQL, Table: def}
+}
+
 func (s *Schema) with(version uint64, o *Object) *Schema {
 	return newSchema(version, append(slices.Clip(s.objects), o))
 }
@@ -218,7 +228,7 @@ func (s *Schema) with(version uint64, o *Object) *Schema {
 // withTable puts another definition in the place of a table.
 func (s *Schema) withTable(version uint64, at int, def *TableDef) *Schema {
 	objects := slices.Clone(s.objects)
-	objects[at] = &Object{Kind: KindTable, Name: def.Name, TblName: def.Name, SQL: def.SQL, Table: def}
+	objects[at] = tableObject(def)
 	return newSchema(version, objects)
 }
 
