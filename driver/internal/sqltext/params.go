@@ -39,6 +39,9 @@ func (n *Numbering) Map(stmt string) []int {
 // High returns the highest number given so far.
 func (n *Numbering) High() int { return n.high }
 
+// Named reports whether a parameter had a name.
+func (n *Numbering) Named() bool { return len(n.names) > 0 }
+
 func (n *Numbering) number(spelling string) int {
 	if spelling == "?" {
 		n.high++

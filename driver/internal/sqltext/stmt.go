@@ -83,9 +83,8 @@ const (
 // Stmt is one statement, as far as its text tells. It is immutable.
 type Stmt struct {
 	Kind     Kind
-	Text     string   // one statement, its semicolon included
-	Node     ast.Stmt // nil for plain SELECT, which is not parsed
-	Target   Name     // the object a DML or DDL statement names
+	Text     string // one statement, its semicolon included
+	Target   Name   // the object a DML or DDL statement names
 	Mode     BeginMode
 	Label    string // name of a savepoint
 	Mentions Mentions
@@ -94,6 +93,8 @@ type Stmt struct {
 	CountOf  *Name // the text is exactly SELECT count(*) FROM name
 	CountAs  string
 	Err      error // why the parser refuses an Invalid text
+
+	node ast.Stmt // nil for plain SELECT, which is not parsed
 }
 
 // Parse reads one statement, as Cut gives it.
@@ -122,7 +123,7 @@ func Parse(text string) *Stmt {
 			s.Kind = Invalid
 		}
 	case len(stmts) == 1:
-		s.Node = stmts[0]
+		s.node = stmts[0]
 		s.classify()
 	default:
 		s.Kind = Invalid
@@ -131,7 +132,7 @@ func Parse(text string) *Stmt {
 }
 
 func (s *Stmt) classify() {
-	switch n := s.Node.(type) {
+	switch n := s.node.(type) {
 	case *ast.SelectStmt:
 		s.Kind = Read
 	case *ast.InsertStmt:
@@ -194,6 +195,12 @@ func (s *Stmt) classify() {
 	}
 }
 
+// Plain reports whether a BEGIN says nothing of its mode.
+func (s *Stmt) Plain() bool {
+	n, ok := s.node.(*ast.BeginStmt)
+	return ok && !n.HasType
+}
+
 func nameOf(n *ast.QualifiedName) Name {
 	switch {
 	case n == nil:
@@ -212,15 +219,15 @@ func tempName(n *ast.QualifiedName, temp bool) Name {
 	return m
 }
 
-// Span returns the source of a node.
-func (s *Stmt) Span(n ast.Node) string { return s.Text[n.Pos():n.End()] }
+// Parsed reports whether the text was parsed.
+func (s *Stmt) Parsed() bool { return s.node != nil }
 
 // End returns where the statement ends in its text, blanks and the semicolon
 // behind it left out.
 func (s *Stmt) End() int {
 	end := len(s.Text)
-	if s.Node != nil {
-		end = s.Node.End()
+	if s.node != nil {
+		end = s.node.End()
 	}
 	return len(strings.TrimRight(s.Text[:end], "; \t\r\n\f"))
 }

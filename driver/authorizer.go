@@ -1,0 +1,54 @@
+package driver
+
+import "github.com/tidemarkdb/tidemark/vtab"
+
+// Actions SQLite asks its authorizer about.
+const (
+	actCreateIndex   = 1
+	actCreateTable   = 2
+	actCreateTrigger = 7
+	actCreateView    = 8
+	actDropIndex     = 10
+	actDropTable     = 11
+	actDropTempTable = 13
+	actDropTrigger   = 16
+	actDropView      = 17
+	actPragma        = 19
+	actAlterTable    = 26
+	actCreateVirtual = 29
+	actDropVirtual   = 30
+)
+
+// controlName is the table through which DDL reaches the engine's transaction.
+const controlName = "tidemark_tx"
+
+// authorize is the net under the parser: a CREATE that slipped past it would
+// make a native SQLite table in the connection's private main, whose rows nobody
+// would ever see again. Only statements of the driver's own change main.
+//
+// It is called while SQLite compiles and must not use the connection.
+func (c *conn) authorize(action int, a1, a2, a3, _ string) int {
+	if c.internal > 0 {
+		return vtab.AuthOK
+	}
+	switch action {
+	case actCreateIndex, actCreateTable, actCreateTrigger, actCreateView, actCreateVirtual,
+		actDropIndex, actDropTable, actDropTrigger, actDropView, actDropVirtual:
+		if a3 == "main" || a3 == "temp" && fold(a1) == controlName {
+			return vtab.AuthDeny
+		}
+	case actDropTempTable:
+		if fold(a1) == controlName {
+			return vtab.AuthDeny
+		}
+	case actAlterTable:
+		if a1 == "main" || fold(a2) == controlName {
+			return vtab.AuthDeny
+		}
+	case actPragma:
+		if fold(a1) == "writable_schema" && a2 != "" {
+			return vtab.AuthDeny
+		}
+	}
+	return vtab.AuthOK
+}

@@ -1,0 +1,99 @@
+package driver
+
+import (
+	sqldriver "database/sql/driver"
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+)
+
+// binder gives the parameters of a text their arguments. Numbers run through
+// all statements of a text, as if it were one: a ? takes the next argument, ?N
+// the N-th, and a name the argument of that name or, when no argument has a
+// name, the one whose turn it is.
+type binder struct {
+	args  []sqldriver.NamedValue
+	named bool // an argument has a name
+}
+
+func newBinder(args []sqldriver.NamedValue) binder {
+	b := binder{args: args}
+	for i := range args {
+		if args[i].Name != "" {
+			b.named = true
+		}
+	}
+	return b
+}
+
+// check compares the number of arguments with that of the text's parameters.
+func (b *binder) check(params int) error {
+	if !b.named && len(b.args) != params {
+		return newError("bind", ErrRange, "expected %d arguments, got %d", params, len(b.args))
+	}
+	return nil
+}
+
+// bind binds every parameter of a compiled statement.
+func (b *binder) bind(p *piece) error {
+	n := p.nparams
+	for i := 1; i <= n; i++ {
+		number := i
+		if p.numbers != nil {
+			if i >= len(p.numbers) || p.numbers[i] == 0 {
+				continue
+			}
+			number = p.numbers[i]
+		}
+		arg, err := b.argument(p, i, number)
+		if err != nil {
+			return err
+		}
+		if err := bindValue(p, i, arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// argument finds the argument of a parameter.
+func (b *binder) argument(p *piece, i, number int) (any, error) {
+	if b.named {
+		if name := p.st.ParamName(i); name != "" && name[0] != '?' {
+			for k := range b.args {
+				if b.args[k].Name == name[1:] {
+					return b.args[k].Value, nil
+				}
+			}
+			return nil, newError("bind", ErrRange, "no argument for parameter %s", name)
+		}
+	}
+	if number > len(b.args) {
+		return nil, newError("bind", ErrRange, "no argument for parameter ?%d: got %d arguments", number, len(b.args))
+	}
+	return b.args[number-1].Value, nil
+}
+
+// bindValue binds one value of the types CheckNamedValue leaves.
+func bindValue(p *piece, i int, v any) error {
+	switch v := v.(type) {
+	case nil:
+		return p.st.BindNull(i)
+	case int64:
+		return p.st.BindInt(i, v)
+	case float64:
+		return p.st.BindReal(i, v)
+	case string:
+		return p.st.BindText(i, v)
+	case []byte:
+		return p.st.BindBlob(i, string(v))
+	}
+	return newError("bind", ErrMismatch, "parameter %d: %w", i, fmt.Errorf("type %T is not supported", v))
+}
+
+// countParams returns the number of parameters of a whole text.
+func countParams(text string) int {
+	var n sqltext.Numbering
+	n.Map(text)
+	return n.High()
+}

@@ -1,0 +1,159 @@
+package driver
+
+import (
+	"context"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// compile fixes lock, snapshot and mirror for a statement and has SQLite compile
+// it, unless that was done for this schema before.
+func (c *conn) compile(ctx context.Context, p *piece) error {
+	a, err := c.accessOf(p)
+	if err != nil {
+		return err
+	}
+	if err := c.acquire(ctx, a); err != nil {
+		return err
+	}
+	if p.st != nil && p.schema == c.mirror.schema && p.gen == c.names.gen && c.names.known {
+		return nil
+	}
+	if err := c.build(p); err != nil {
+		return err
+	}
+	if a == toRead && !p.st.ReadOnly() && p.to == nowhere {
+		// The text did not tell, so the parser refused it and SQLite did not.
+		return c.acquire(ctx, toWrite)
+	}
+	return nil
+}
+
+// accessOf says whether a statement needs the write lock, before anything is
+// fixed. A view counts as the store, and so does temp when it has triggers.
+func (c *conn) accessOf(p *piece) (access, error) {
+	if !p.Kind.IsDML() {
+		return toRead, nil
+	}
+	where, err := c.locate(p.Target, c.schema(), "table", "view")
+	if err != nil {
+		return toRead, err
+	}
+	p.to = where
+	switch where {
+	case inStore:
+		if c.tx.readOnly {
+			return toRead, errReadOnlyTx
+		}
+		if c.tx.file {
+			return toRead, errTwoFiles()
+		}
+		c.tx.store = c.tx.phase != idle
+		return toWrite, nil
+	case inTemp:
+		if c.names.triggers && !c.tx.readOnly {
+			return toWrite, nil
+		}
+	case inFile:
+		if c.tx.readOnly {
+			return toRead, errReadOnlyTx
+		}
+		if c.tx.store {
+			return toRead, errTwoFiles()
+		}
+		c.tx.file = c.tx.phase != idle
+	case inCatalog:
+		if p.Target.Schema == "" {
+			return toRead, errNoTable(p.Target)
+		}
+	}
+	return toRead, nil
+}
+
+// build compiles the text SQLite is to run for a statement.
+func (c *conn) build(p *piece) error {
+	if err := c.loadNames(); err != nil {
+		return err
+	}
+	schema := c.mirror.schema
+	text, err := c.rewrite(p.Stmt, p.to, schema)
+	if err != nil {
+		return err
+	}
+	p.finalize()
+	p.cols, p.labels = nil, nil
+	c.db.ClearError()
+	st, _, err := c.db.PreparePersistent(text)
+	if err != nil && text != p.Text {
+		// The message must be about what the user wrote.
+		if orig, _, plain := c.db.Prepare(p.Text); plain != nil {
+			err = plain
+		} else if orig != nil {
+			orig.Finalize()
+		}
+	}
+	if err != nil {
+		return c.sqliteError(context.Background(), err)
+	}
+	p.st, p.nparams, p.schema, p.gen = st, st.NumParams(), schema, c.names.gen
+	return nil
+}
+
+// rewrite returns the text that does on virtual tables what the user's would do
+// on SQLite's own.
+func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string, error) {
+	if to == inStore {
+		if err := refuseDML(s, schema); err != nil {
+			return "", err
+		}
+	}
+	var e sqltext.Edits
+	if s.Mentions != 0 && s.Parsed() {
+		if err := c.retarget(s, schema, &e); err != nil {
+			return "", err
+		}
+	}
+	if s.Kind == sqltext.Insert && to == inStore {
+		c.spliceDefaults(s, schema, &e)
+	}
+	return e.Apply(s.Text), nil
+}
+
+// precompile serves Prepare: errors in a single statement are found at once. The
+// transaction is left as it is; what the statement reads is fixed when it runs.
+func (c *conn) precompile(s *stmt) error {
+	if len(s.pieces) != 1 {
+		return nil
+	}
+	p := s.pieces[0]
+	switch {
+	case p.Kind == sqltext.Invalid, p.Kind == sqltext.Explain, p.Kind == sqltext.Other, p.Kind == sqltext.Read, p.Kind.IsDML():
+	default:
+		return nil
+	}
+	if c.tx.phase == broken {
+		return errBroken
+	}
+	if p.Kind.IsDML() {
+		where, err := c.locate(p.Target, c.schema(), "table", "view")
+		if err != nil {
+			return err
+		}
+		if p.to = where; where == inCatalog && p.Target.Schema == "" {
+			return errNoTable(p.Target)
+		}
+	}
+	if c.reads.etx == nil && c.reads.snap == nil {
+		if c.tx.phase == held && !c.tx.readOnly {
+			c.pin(c.store.Head())
+		} else {
+			c.pin(c.store.Durable())
+		}
+		defer c.unpin()
+	}
+	if err := c.refresh(c.schema()); err != nil {
+		return err
+	}
+	return c.build(p)
+}

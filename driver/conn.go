@@ -1,0 +1,271 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/vtab"
+)
+
+// conn is one connection: a SQLite connection whose private main database
+// mirrors the engine's schema, and the state of its transaction.
+//
+// database/sql uses it from one goroutine at a time. The fields below are
+// touched by that goroutine alone; an interrupt of the caller's context reaches
+// the SQLite connection and nothing else.
+type conn struct {
+	sh    *shared
+	db    *vtab.Conn
+	store *engine.Store
+
+	tx     txn
+	reads  reads
+	mirror mirror
+	names  names
+	cache  stmtCache
+
+	internal int             // depth of the driver's own statements, which the authorizer lets pass
+	pending  []engine.Change // what the next UPDATE of the control table applies
+	control  *vtab.Stmt      // that UPDATE
+
+	busyTimeout time.Duration
+	affected    int64 // rows of the last INSERT, UPDATE or DELETE of the running call
+	closed      bool
+}
+
+var (
+	_ sqldriver.Conn               = (*conn)(nil)
+	_ sqldriver.ConnBeginTx        = (*conn)(nil)
+	_ sqldriver.ConnPrepareContext = (*conn)(nil)
+	_ sqldriver.ExecerContext      = (*conn)(nil)
+	_ sqldriver.QueryerContext     = (*conn)(nil)
+	_ sqldriver.NamedValueChecker  = (*conn)(nil)
+	_ sqldriver.Pinger             = (*conn)(nil)
+	_ sqldriver.SessionResetter    = (*conn)(nil)
+	_ sqldriver.Validator          = (*conn)(nil)
+
+	_ sqldriver.Stmt              = (*stmt)(nil)
+	_ sqldriver.StmtExecContext   = (*stmt)(nil)
+	_ sqldriver.StmtQueryContext  = (*stmt)(nil)
+	_ sqldriver.NamedValueChecker = (*stmt)(nil)
+
+	_ sqldriver.Tx     = (*tx)(nil)
+	_ sqldriver.Result = result{}
+
+	_ sqldriver.Rows                           = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeDatabaseTypeName = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeLength           = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeNullable         = (*rows)(nil)
+	_ sqldriver.RowsColumnTypePrecisionScale   = (*rows)(nil)
+	_ sqldriver.RowsColumnTypeScanType         = (*rows)(nil)
+)
+
+// newConn opens a connection to the store. On an error the caller keeps its
+// reference on sh; otherwise Close gives it up.
+func newConn(ctx context.Context, sh *shared) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	db, err := vtab.Open()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{sh: sh, db: db, store: sh.store, busyTimeout: sh.cfg.BusyTimeout}
+	if err := c.setUp(); err != nil {
+		c.finalize()
+		return nil, errors.Join(err, db.Close())
+	}
+	return c, nil
+}
+
+// setUp attaches the store and the catalog and registers what the connection
+// answers itself.
+func (c *conn) setUp() error {
+	c.db.Attach(c.store, c.sh.tables)
+	c.db.OnControl = c.applyPending
+	c.db.OnUnlockedWrite = c.lockLate
+	if err := c.attachCatalog(); err != nil {
+		return err
+	}
+	if err := c.registerSchemaModules(); err != nil {
+		return err
+	}
+	if err := registerAdmin(c); err != nil {
+		return err
+	}
+	c.db.SetAuthorizer(c.authorize)
+	return nil
+}
+
+// checkUsable reports that the connection can run a statement.
+func (c *conn) checkUsable(ctx context.Context) error {
+	if c.closed || c.db.Bad() {
+		return sqldriver.ErrBadConn
+	}
+	return ctx.Err()
+}
+
+// CheckNamedValue converts an argument to what SQLite stores.
+func (c *conn) CheckNamedValue(nv *sqldriver.NamedValue) error {
+	return c.sh.clock.checkNamedValue(nv)
+}
+
+// Ping reports whether the connection can be used. It also answers Raw.
+func (c *conn) Ping(ctx context.Context) error {
+	if err := c.checkUsable(ctx); err != nil {
+		return err
+	}
+	answerRaw(ctx, c.sh)
+	return nil
+}
+
+// IsValid reports whether the connection may go back to the pool. One that
+// caught a panic may not: SQLite's state is unknown then.
+func (c *conn) IsValid() bool { return !c.closed && !c.db.Bad() }
+
+// ResetSession ends what the last borrower of the connection left open.
+func (c *conn) ResetSession(context.Context) error {
+	if !c.IsValid() {
+		return sqldriver.ErrBadConn
+	}
+	c.busyTimeout = c.sh.cfg.BusyTimeout
+	if c.tx.phase == idle {
+		return nil
+	}
+	if err := c.rollback(); err != nil {
+		return sqldriver.ErrBadConn
+	}
+	return nil
+}
+
+// Prepare implements driver.Conn.
+func (c *conn) Prepare(query string) (sqldriver.Stmt, error) {
+	return c.PrepareContext(context.Background(), query)
+}
+
+// PrepareContext reads a text and, where it is a single statement, compiles it.
+func (c *conn) PrepareContext(ctx context.Context, query string) (sqldriver.Stmt, error) {
+	if err := c.checkUsable(ctx); err != nil {
+		return nil, err
+	}
+	s := newStmt(c, query)
+	if err := c.precompile(s); err != nil {
+		s.finalize()
+		return nil, wrapError("prepare", err)
+	}
+	return s, nil
+}
+
+// ExecContext runs the statements of a text.
+func (c *conn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	if err := c.checkUsable(ctx); err != nil {
+		return nil, err
+	}
+	if len(query) > maxCachedText {
+		return c.execScript(ctx, query, args)
+	}
+	s := c.cache.take(c, query)
+	defer c.cache.put(s)
+	return s.exec(ctx, args)
+}
+
+// QueryContext runs the statements of a text and returns the rows of the last.
+func (c *conn) QueryContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	if err := c.checkUsable(ctx); err != nil {
+		return nil, err
+	}
+	s := c.cache.take(c, query)
+	r, err := s.query(ctx, args)
+	if err != nil {
+		c.cache.put(s)
+		return nil, err
+	}
+	r.release = true
+	return r, nil
+}
+
+// Begin implements driver.Conn.
+func (c *conn) Begin() (sqldriver.Tx, error) {
+	return c.BeginTx(context.Background(), sqldriver.TxOptions{})
+}
+
+// Close rolls back, closes the SQLite connection and gives up the reference on
+// the store, closing it if this was the last one.
+func (c *conn) Close() error {
+	if c.closed {
+		return nil
+	}
+	var errs []error
+	if !c.db.Bad() && c.tx.phase != idle {
+		errs = append(errs, c.rollback())
+	}
+	c.closed = true
+	c.finalize()
+	errs = append(errs, c.db.Close())
+	if c.reads.etx != nil { // a panic left it behind
+		c.reads.etx.Rollback()
+	}
+	errs = append(errs, c.sh.release())
+	return wrapError("close", errors.Join(errs...))
+}
+
+// finalize releases the statements the connection keeps for itself.
+func (c *conn) finalize() {
+	c.cache.clear()
+	if c.control != nil {
+		c.control.Finalize()
+		c.control = nil
+	}
+}
+
+// own runs f as a statement of the driver's own, which the authorizer lets pass.
+func (c *conn) own(f func() error) error {
+	c.internal++
+	defer func() { c.internal-- }()
+	return f()
+}
+
+// ownExec runs SQL of the driver's own.
+func (c *conn) ownExec(sql string) error {
+	return c.own(func() error { return c.db.Exec(sql) })
+}
+
+// result is the driver.Result of a text: the last rowid and the rows of its last
+// INSERT, UPDATE or DELETE.
+type result struct{ id, rows int64 }
+
+// LastInsertId returns the rowid of the last row the connection inserted.
+func (r result) LastInsertId() (int64, error) { return r.id, nil }
+
+// RowsAffected returns the rows that were changed, without those that triggers
+// changed.
+func (r result) RowsAffected() (int64, error) { return r.rows, nil }
+
+// execScript runs a long text, reading it as it goes: a dump need not be
+// compiled, nor kept, as a whole.
+func (c *conn) execScript(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	c.affected = 0
+	b := newBinder(args)
+	var numbering sqltext.Numbering
+	if len(args) > 0 {
+		if err := b.check(countParams(query)); err != nil {
+			return nil, err
+		}
+	}
+	for text := range sqltext.Statements(query) {
+		p := &piece{Stmt: sqltext.Parse(text)}
+		if len(args) > 0 {
+			p.numbers = numbering.Map(text)
+		}
+		err := c.execPiece(ctx, p, &b)
+		p.finalize()
+		if err != nil {
+			return nil, wrapError("exec", err)
+		}
+	}
+	return result{c.db.LastInsertRowid(), c.affected}, nil
+}

@@ -1,0 +1,312 @@
+package driver
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// A DDL statement on the store runs in three places, in this order:
+//
+//	shadow   SQLite validates it, with its own messages, and its result is read
+//	engine   the change goes through an UPDATE of temp.tidemark_tx, in whose
+//	         xUpdate it is applied to the engine's transaction
+//	mirror   main is changed to match, in the same SQLite transaction
+//
+// so SQLite's COMMIT, ROLLBACK and savepoints cover engine and mirror alike. The
+// shadow is compared with the schema at its next use.
+
+// controlUpdate is the statement that applies conn.pending.
+const controlUpdate = "UPDATE temp.tidemark_tx SET op = 'schema'"
+
+// runDDL runs CREATE, DROP and ALTER.
+func (c *conn) runDDL(ctx context.Context, p *piece, b *binder) (done bool, a answer, err error) {
+	where, err := c.placeDDL(p.Stmt)
+	if err != nil {
+		return true, a, err
+	}
+	switch where {
+	case inStore, nowhere:
+		return true, a, c.storeDDL(ctx, p, b)
+	case inCatalog:
+		if p.Target.Schema == "" { // a name that only the catalog has
+			return true, a, c.storeDDL(ctx, p, b)
+		}
+	}
+	return true, a, c.nativeDDL(ctx, p, b, where)
+}
+
+// placeDDL finds where a DDL statement makes or changes its object.
+func (c *conn) placeDDL(s *sqltext.Stmt) (place, error) {
+	schema := c.schema()
+	switch s.Kind {
+	case sqltext.CreateTable, sqltext.CreateView, sqltext.CreateVirtual:
+		if s.Target.Schema == "" {
+			return inStore, nil
+		}
+		return c.locate(s.Target, schema)
+	case sqltext.CreateIndex, sqltext.CreateTrigger:
+		if s.Target.Schema != "" {
+			return c.locate(s.Target, schema)
+		}
+		// Without a schema it goes to temp when its table is there, else to main.
+		where, err := c.locate(s.On(), schema, "table", "view")
+		if where != inTemp {
+			where = inStore
+		}
+		return where, err
+	case sqltext.DropIndex:
+		return c.locate(s.Target, schema, "index")
+	case sqltext.DropTrigger:
+		return c.locate(s.Target, schema, "trigger")
+	}
+	return c.locate(s.Target, schema, "table", "view")
+}
+
+// nativeDDL runs DDL on temp or an attached file.
+func (c *conn) nativeDDL(ctx context.Context, p *piece, b *binder, where place) error {
+	if where == inFile {
+		if c.tx.readOnly {
+			return errReadOnlyTx
+		}
+		if c.tx.store {
+			return errTwoFiles()
+		}
+	}
+	if p.Kind == sqltext.CreateTrigger {
+		on, err := c.locate(p.On(), c.schema(), "table")
+		if err != nil {
+			return err
+		}
+		if on == inStore {
+			return refuseTrigger()
+		}
+	}
+	q := &piece{Stmt: p.Stmt, numbers: p.numbers, to: where}
+	defer q.finalize()
+	w, err := c.start(ctx, q, b)
+	if err == nil {
+		err = c.drain(ctx, q)
+	}
+	w.end()
+	c.names.forget()
+	c.tx.temp = c.tx.phase == open
+	if where == inFile {
+		c.tx.file = c.tx.phase == open
+	}
+	return c.settle(ctx, err, goesOn)
+}
+
+// storeDDL runs DDL on the store.
+func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
+	if c.tx.phase == broken {
+		return errBroken
+	}
+	if p.IfExists() && c.nothingToDo(p.Stmt, c.schema()) {
+		return nil
+	}
+	if c.tx.file {
+		return errTwoFiles()
+	}
+	err := c.acquire(ctx, toWrite)
+	if err == nil {
+		err = c.inTransaction(ctx, func() error { return c.applyDDL(ctx, p, b) })
+	}
+	return c.settle(ctx, err, goesOn)
+}
+
+// nothingToDo reports that IF [NOT] EXISTS makes a statement do nothing, so that
+// it need not wait for the write lock. An application that creates its tables at
+// every start should not wait for writers.
+func (c *conn) nothingToDo(s *sqltext.Stmt, schema *engine.Schema) bool {
+	switch s.Kind {
+	case sqltext.CreateTable, sqltext.CreateVirtual, sqltext.CreateView:
+		return storeHas(schema, s.Target.Name, []string{"table", "view"})
+	case sqltext.CreateIndex:
+		return storeHas(schema, s.Target.Name, []string{"index"})
+	case sqltext.CreateTrigger:
+		return storeHas(schema, s.Target.Name, []string{"trigger"})
+	case sqltext.DropIndex:
+		return !storeHas(schema, s.Target.Name, []string{"index"})
+	case sqltext.DropTrigger:
+		return !storeHas(schema, s.Target.Name, []string{"trigger"})
+	}
+	return !storeHas(schema, s.Target.Name, []string{"table", "view"})
+}
+
+// savepointDDL names the savepoint around a DDL statement in a transaction.
+const savepointDDL = `"tidemark ddl"`
+
+// inTransaction runs f in a transaction of its own or, inside of one, in a
+// savepoint, and undoes all of it when it fails.
+func (c *conn) inTransaction(ctx context.Context, f func() error) error {
+	begin, commit, undo := "BEGIN", "COMMIT", "ROLLBACK"
+	if c.tx.phase == open {
+		begin, commit = "SAVEPOINT "+savepointDDL, "RELEASE "+savepointDDL
+		undo = "ROLLBACK TO " + savepointDDL + "; " + commit
+		c.tx.ddl, c.tx.store = true, true
+	}
+	c.db.ClearError()
+	if err := c.db.Exec(begin); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		if err = c.sqliteError(ctx, c.db.Exec(commit)); err == nil {
+			return nil
+		}
+	}
+	if !c.db.Autocommit() { // SQLite may have ended it already
+		if undone := c.db.Exec(undo); undone != nil {
+			return undone
+		}
+	}
+	c.mirror.forget()
+	return err
+}
+
+// applyDDL makes the changes of one statement.
+func (c *conn) applyDDL(ctx context.Context, p *piece, b *binder) error {
+	if p.AsSelect() != "" {
+		return c.createAs(ctx, p, b)
+	}
+	schema := c.reads.etx.Schema()
+	changes, err := c.planDDL(p.Stmt, schema)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	if err := c.change(ctx, changes); err != nil {
+		return err
+	}
+	if p.Kind == sqltext.DropTable {
+		return c.dropSequence(schema, p.Target.Name)
+	}
+	return nil
+}
+
+// change applies changes to the engine and to the mirror.
+func (c *conn) change(ctx context.Context, changes []engine.Change) error {
+	if c.control == nil {
+		st, _, err := c.db.PreparePersistent(controlUpdate)
+		if err != nil {
+			return err
+		}
+		c.control = st
+	}
+	c.pending = changes
+	err := c.own(func() error {
+		_, err := c.control.Step()
+		err = c.sqliteError(ctx, err)
+		_ = c.control.Reset() // repeats the error
+		return err
+	})
+	c.pending = nil
+	if err != nil {
+		return err
+	}
+	return c.refresh(c.reads.etx.Schema())
+}
+
+// applyPending is called from the xUpdate of the control table.
+func (c *conn) applyPending(string, []byte) error {
+	if c.pending == nil {
+		return newError("", ErrGeneric, "table %s may not be modified", controlName)
+	}
+	etx := c.db.Tx()
+	for _, change := range c.pending {
+		if err := etx.Apply(change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSequence removes what sqlite_sequence knew of a table.
+func (c *conn) dropSequence(schema *engine.Schema, table string) error {
+	o := schema.Lookup(table)
+	if o == nil || o.Table == nil || !o.Table.AutoIncrement {
+		return nil
+	}
+	return c.ownExec("DELETE FROM main.sqlite_sequence WHERE name = " + sqltext.QuoteText(o.Name))
+}
+
+// refuseTrigger refuses triggers on tables.
+func refuseTrigger() *Error {
+	return refuse("a trigger on a table", "INSTEAD OF triggers on views work")
+}
+
+// refuseDDL refuses what SQLite accepts and this version does not do.
+func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
+	switch s.Kind {
+	case sqltext.CreateTable, sqltext.CreateVirtual, sqltext.CreateView:
+		if strings.HasPrefix(fold(s.Target.Name), "tidemark_") {
+			return newError("", ErrGeneric, "object name reserved for internal use: %s", s.Target.Name)
+		}
+		if col := s.Generated(); col != "" {
+			return refuse("generated column "+col, "a view can compute it")
+		}
+	case sqltext.CreateIndex:
+		switch s.IndexFlaw() {
+		case "partial":
+			return refuse("a partial index", "an index without WHERE works")
+		case "expression":
+			return refuse("an index on an expression", "an index on a column works")
+		}
+	case sqltext.CreateTrigger:
+		if o := schema.Lookup(s.On().Name); o != nil && o.Kind == engine.KindTable {
+			return refuseTrigger()
+		}
+		for _, ins := range s.Inserts() {
+			if ins.Upsert() {
+				return refuse("ON CONFLICT … DO (UPSERT)", "INSERT OR IGNORE and INSERT OR REPLACE work")
+			}
+		}
+	case sqltext.AlterTable:
+		return refuse("ALTER TABLE", "create a new table, INSERT … SELECT, and drop the old one")
+	}
+	return nil
+}
+
+// createAs runs CREATE TABLE … AS SELECT: SQLite computes columns and rows in a
+// temporary table, whose columns the new table gets.
+func (c *conn) createAs(ctx context.Context, p *piece, b *binder) error {
+	const temp = `"tidemark as"`
+	fill := &piece{Stmt: sqltext.Parse("CREATE TEMP TABLE " + temp + " AS " + p.AsSelect()), numbers: p.numbers}
+	defer fill.finalize()
+	text, err := c.rewrite(fill.Stmt, inTemp, c.mirror.schema)
+	if err != nil {
+		return err
+	}
+	st, _, err := c.db.Prepare(text)
+	if err != nil {
+		return c.sqliteError(ctx, err)
+	}
+	fill.st, fill.nparams = st, st.NumParams()
+	if err := b.bind(fill); err != nil {
+		return err
+	}
+	w := c.watchContext(ctx)
+	err = c.drain(ctx, fill)
+	w.end()
+	c.names.forget()
+	if err != nil {
+		return err
+	}
+	list, err := c.db.Query("SELECT sql FROM temp.sqlite_schema WHERE name = 'tidemark as'")
+	if err != nil {
+		return err
+	}
+	_, columns, _ := strings.Cut(list[0][0].Bytes(), temp)
+	create := sqltext.Parse("CREATE TABLE " + p.Tail()[:p.NameEnd()] + columns)
+	changes, err := c.planDDL(create, c.reads.etx.Schema())
+	if err != nil {
+		return err
+	}
+	if err := c.change(ctx, changes); err != nil {
+		return err
+	}
+	err = c.db.Exec("INSERT INTO main." + sqltext.Quote(p.Target.Name) + " SELECT * FROM temp." + temp + "; DROP TABLE temp." + temp)
+	return c.sqliteError(ctx, err)
+}

@@ -1,0 +1,82 @@
+package sqltext
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/meyer/ast"
+)
+
+// Inserts returns the INSERT statements of a text: itself, or those in the body
+// of a trigger.
+func (s *Stmt) Inserts() []Insertion {
+	switch n := s.node.(type) {
+	case *ast.InsertStmt:
+		return []Insertion{{n, s.Text, s.End()}}
+	case *ast.CreateTriggerStmt:
+		var list []Insertion
+		for _, b := range n.Body {
+			if x, ok := b.(*ast.InsertStmt); ok {
+				list = append(list, Insertion{x, s.Text, x.End()})
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// Insertion is one INSERT in a text.
+type Insertion struct {
+	n    *ast.InsertStmt
+	text string
+	end  int
+}
+
+// Target returns the name of the table.
+func (i Insertion) Target() Name { return nameOf(i.n.Table) }
+
+// Upsert reports whether it has an ON CONFLICT clause.
+func (i Insertion) Upsert() bool { return len(i.n.Upserts) > 0 }
+
+// Columns returns the columns it names, and false when it names none, which
+// means all of them.
+func (i Insertion) Columns() ([]string, bool) {
+	if i.n.DefaultValues {
+		return nil, true
+	}
+	list := make([]string, len(i.n.Columns))
+	for k, id := range i.n.Columns {
+		list[k] = id.Name
+	}
+	return list, len(list) > 0
+}
+
+// Splice adds columns with the given expressions to what is inserted. It must
+// not be called when the INSERT names no columns, unless it is DEFAULT VALUES.
+//
+// The rows of a VALUES list get the expressions appended; any other source is
+// wrapped, which keeps its order.
+func (i Insertion) Splice(e *Edits, columns, exprs []string) {
+	quoted := make([]string, len(columns))
+	for k, c := range columns {
+		quoted[k] = Quote(c)
+	}
+	names, values := strings.Join(quoted, ","), strings.Join(exprs, ",")
+	if i.n.DefaultValues {
+		after := i.n.Table.End()
+		if i.n.Alias != nil {
+			after = i.n.Alias.End()
+		}
+		e.Replace(after, i.end, "("+names+") VALUES("+values+")")
+		return
+	}
+	e.Insert(i.n.Columns[len(i.n.Columns)-1].End(), ","+names)
+	sel := i.n.Select
+	if v, ok := sel.Cores[0].(*ast.ValuesClause); ok && len(sel.Cores) == 1 && sel.With == nil {
+		for _, row := range v.Rows {
+			e.Insert(row[len(row)-1].End(), ","+values)
+		}
+		return
+	}
+	e.Insert(sel.Pos(), "SELECT *,"+values+" FROM (")
+	e.Insert(sel.End(), ")")
+}

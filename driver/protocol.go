@@ -1,0 +1,410 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/vtab"
+)
+
+// The protocol of a statement. Lock, snapshot and mirror are fixed before it is
+// compiled, in this order:
+//
+//	write lock   if the statement writes the store
+//	snapshot     the head under the lock; the durable state for a single SELECT
+//	             and a read-only transaction; the head for any other one
+//	mirror       brought to the snapshot's schema, in autocommit
+//	BEGIN        that was held back, with its savepoints
+//
+// then it runs, and settle compares what SQLite says of the transaction with
+// what it should be. Waiting for the sync of a commit happens last, outside of
+// SQLite.
+
+// phase is where the connection's transaction stands.
+type phase uint8
+
+const (
+	idle   phase = iota // autocommit
+	held                // BEGIN or SAVEPOINT was accepted and not sent yet
+	open                // sent
+	broken              // SQLite rolled it back by itself; ROLLBACK clears it
+)
+
+// txn is the connection's transaction as the driver knows it.
+type txn struct {
+	phase     phase
+	readOnly  bool
+	savepoint bool     // a SAVEPOINT opened it
+	names     []string // open savepoints, outermost first
+	ddl       bool     // it changed the store's schema, so a rollback changes the mirror
+	temp      bool     // it changed native schemas, so a rollback changes names
+	store     bool     // it wrote the store
+	file      bool     // it wrote an attached file
+}
+
+// reads is what the statements of the connection read and write.
+type reads struct {
+	snap   *engine.Snapshot
+	etx    *engine.Tx // while the connection holds the write lock
+	base   engine.LSN // not known to be durable; rows built on it are held back
+	active int        // open Rows that step a statement
+}
+
+// access is what a statement does with the store.
+type access uint8
+
+const (
+	toRead access = iota
+	toWrite
+)
+
+var errBroken = newError("", errAbortRollback, "the transaction was rolled back by an earlier error: ROLLBACK it first")
+
+// errAbortRollback is SQLITE_ABORT_ROLLBACK.
+const errAbortRollback Code = 516
+
+// acquire does everything that comes before a statement is compiled.
+func (c *conn) acquire(ctx context.Context, a access) error {
+	switch c.tx.phase {
+	case broken:
+		return errBroken
+	case open:
+		if a == toWrite && c.reads.etx == nil {
+			return c.lock(ctx, true)
+		}
+		// A rollback to a savepoint may have taken the mirror back.
+		return c.refresh(c.schema())
+	case held:
+		if err := c.acquireFirst(ctx, a); err != nil {
+			return err
+		}
+		return c.sendBegin()
+	}
+	if a == toWrite {
+		return c.lock(ctx, c.reads.active > 0)
+	}
+	if c.reads.active == 0 {
+		c.pin(c.store.Durable())
+	}
+	return c.refresh(c.reads.snap.Schema())
+}
+
+// acquireFirst fixes lock and snapshot for the first statement of a transaction.
+func (c *conn) acquireFirst(ctx context.Context, a access) error {
+	switch {
+	case a == toWrite:
+		return c.lock(ctx, c.reads.active > 0)
+	case c.reads.active > 0: // open Rows pin what the connection reads
+	case c.tx.readOnly:
+		c.pin(c.store.Durable())
+	default:
+		c.pin(c.store.Head())
+		c.reads.base = c.reads.snap.LSN()
+	}
+	return c.refresh(c.reads.snap.Schema())
+}
+
+// lock takes the write lock. When the connection has read already, what it read
+// must still be the head.
+func (c *conn) lock(ctx context.Context, pinned bool) error {
+	if c.tx.readOnly {
+		return errReadOnlyTx
+	}
+	pinned = pinned && c.reads.snap != nil
+	if pinned && c.store.Head().LSN() != c.reads.snap.LSN() {
+		return errSnapshotOld()
+	}
+	etx, err := c.takeWriteLock(ctx)
+	if err != nil {
+		return err
+	}
+	if pinned && etx.Base() != c.reads.snap.LSN() {
+		etx.Rollback()
+		return errSnapshotOld()
+	}
+	// Under the lock nothing is appended: the head is what the transaction
+	// builds on.
+	c.pin(c.store.Head())
+	if err := c.refresh(c.reads.snap.Schema()); err != nil {
+		etx.Rollback()
+		c.unpin()
+		return err
+	}
+	c.adopt(etx)
+	return nil
+}
+
+// adopt makes an engine transaction the connection's.
+func (c *conn) adopt(etx *engine.Tx) {
+	c.reads.etx = etx
+	c.reads.base = etx.Base()
+	c.db.SetTx(etx)
+}
+
+// lockLate serves a write that the text did not announce (a trigger of a
+// temporary table): it comes from within SQLite, so it must not wait.
+func (c *conn) lockLate() error {
+	if c.tx.readOnly {
+		return errReadOnlyTx
+	}
+	etx, err := c.store.TryBegin()
+	if err != nil {
+		return wrapError("lock", err)
+	}
+	if c.reads.snap != nil && etx.Base() != c.reads.snap.LSN() {
+		etx.Rollback()
+		return errSnapshotOld()
+	}
+	c.adopt(etx)
+	return nil
+}
+
+func errSnapshotOld() error {
+	return newError("lock", ErrBusySnapshot, "%s", ErrBusySnapshot.Error())
+}
+
+func (c *conn) pin(s *engine.Snapshot) {
+	c.reads.snap = s
+	c.db.SetSnapshot(s)
+}
+
+func (c *conn) unpin() {
+	if c.reads.active == 0 && c.reads.snap != nil {
+		c.reads.snap = nil
+		c.db.SetSnapshot(nil)
+	}
+}
+
+// schema is the schema in force for the next statement.
+func (c *conn) schema() *engine.Schema {
+	switch {
+	case c.reads.etx != nil:
+		return c.reads.etx.Schema()
+	case c.reads.snap != nil:
+		return c.reads.snap.Schema()
+	case c.tx.phase == held && !c.tx.readOnly:
+		return c.store.Head().Schema()
+	}
+	return c.store.Durable().Schema()
+}
+
+// sendBegin sends what was held back.
+func (c *conn) sendBegin() error {
+	text := "BEGIN"
+	names := c.tx.names
+	if c.tx.savepoint {
+		text = "SAVEPOINT " + sqltext.Quote(names[0])
+		names = names[1:]
+	}
+	if err := c.db.Exec(text); err != nil {
+		return err
+	}
+	c.tx.phase = open
+	for _, name := range names {
+		if err := c.db.Exec("SAVEPOINT " + sqltext.Quote(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ending is what a statement does to the connection's transaction.
+type ending uint8
+
+const (
+	goesOn ending = iota
+	commits
+	rollsBack
+)
+
+// settle compares SQLite's state after a statement with the driver's, releases
+// what the statement ended, and waits for a commit to be durable. err is the
+// statement's own error.
+func (c *conn) settle(ctx context.Context, err error, does ending) error {
+	lsn, _ := c.db.TakeCommitted()
+	if !c.db.Autocommit() {
+		return c.holdBack(ctx, err, c.reads.base)
+	}
+	if c.tx.phase == idle && c.reads.etx == nil { // a read
+		c.unpin()
+		return err
+	}
+	if was := c.tx; was.phase == open {
+		c.tx = txn{}
+		if does != commits || err != nil {
+			c.undo(was)
+		}
+		if does == goesOn || err != nil {
+			c.tx.phase = broken
+		}
+	}
+	base := c.reads.base
+	c.endStore() // before any waiting: the next writer builds on the commit
+	if err != nil {
+		return c.holdBack(ctx, err, base)
+	}
+	if lsn != 0 {
+		err = c.waitDurable(ctx, lsn)
+		if c.reads.active > 0 {
+			c.pin(c.store.Durable()) // the rows of later statements show the write
+		}
+	}
+	return err
+}
+
+// endStore releases the write lock, unless the commit did, and the snapshot.
+func (c *conn) endStore() {
+	if c.reads.etx != nil {
+		c.reads.etx.Rollback()
+		c.reads.etx = nil
+		c.db.SetTx(nil)
+	}
+	c.reads.base = 0
+	c.unpin()
+}
+
+// undo forgets what a rollback may have taken back.
+func (c *conn) undo(t txn) {
+	if t.ddl {
+		c.mirror.forget()
+	}
+	if t.temp {
+		c.names.forget()
+	}
+}
+
+// holdBack keeps an error that depends on rows of commits that are still on
+// their way until these are durable: a constraint that failed because of a row
+// nobody may ever see must not be reported.
+func (c *conn) holdBack(ctx context.Context, err error, base engine.LSN) error {
+	if err == nil || !errors.Is(asCode(err), ErrConstraint) {
+		return err
+	}
+	if wait := c.await(ctx, base); wait != nil {
+		return wait
+	}
+	return err
+}
+
+// awaitBase waits until the state the transaction builds on is durable.
+func (c *conn) awaitBase(ctx context.Context) error {
+	if err := c.await(ctx, c.reads.base); err != nil {
+		return err
+	}
+	c.reads.base = 0
+	return nil
+}
+
+// await waits for a commit of somebody else. Nothing of this connection was
+// appended, so its outcome is known: what counts is why the wait ended.
+func (c *conn) await(ctx context.Context, lsn engine.LSN) error {
+	if lsn == 0 || c.store.Durable().LSN() >= lsn {
+		return nil
+	}
+	err := c.store.WaitDurable(ctx, lsn)
+	if err == nil {
+		return nil
+	}
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	if cause := c.store.Poisoned(); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// waitDurable waits for a commit of this connection. The caller's context does
+// not cancel it any more, but its deadline ends the wait.
+func (c *conn) waitDurable(ctx context.Context, lsn engine.LSN) error {
+	if c.store.Durable().LSN() >= lsn {
+		return nil
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return c.store.WaitDurable(context.Background(), lsn)
+	}
+	wait, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	return c.store.WaitDurable(wait, lsn)
+}
+
+// takeWriteLock waits for the write lock until the context ends or the busy
+// timeout has passed.
+func (c *conn) takeWriteLock(ctx context.Context) (*engine.Tx, error) {
+	etx, err := c.store.TryBegin()
+	if !errors.Is(err, engine.ErrBusy) || c.busyTimeout <= 0 {
+		return etx, err
+	}
+	wait, cancel := context.WithTimeout(ctx, c.busyTimeout)
+	defer cancel()
+	etx, err = c.store.Begin(wait)
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, engine.ErrBusy
+	}
+	return etx, err
+}
+
+// sqliteError picks the error to report: SQLite's own where it is the last word
+// (a constraint), the side channel's where a callback knew more, the context's
+// where it interrupted the statement.
+func (c *conn) sqliteError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var native *vtab.Error
+	if !errors.As(err, &native) {
+		return err
+	}
+	switch Code(native.Code) {
+	case ErrConstraint:
+		return err
+	case ErrInterrupt:
+		if cause := ctx.Err(); cause != nil {
+			return cause
+		}
+	}
+	if side := c.db.LastError(); side != nil {
+		return side
+	}
+	return err
+}
+
+// asCode returns the code inside an error that was not wrapped yet.
+func asCode(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	var native *vtab.Error
+	if errors.As(err, &native) {
+		return Code(native.Extended).Primary()
+	}
+	return err
+}
+
+// errReadOnlyTx refuses a write in a read-only transaction.
+var errReadOnlyTx = newError("", ErrReadOnly, "attempt to write a readonly database")
+
+func errNoSavepoint(name string) error {
+	return newError("", ErrGeneric, "no such savepoint: %s", name)
+}
+
+// findSavepoint returns the position of the innermost savepoint of a name.
+func (t *txn) findSavepoint(name string) int {
+	for i := len(t.names) - 1; i >= 0; i-- {
+		if strings.EqualFold(t.names[i], name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// String names the phase for messages of tests.
+func (p phase) String() string {
+	return fmt.Sprint([...]string{"idle", "held", "open", "broken"}[p])
+}

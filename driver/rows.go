@@ -1,0 +1,192 @@
+package driver
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// rows are the rows of one statement: SQLite's, or the driver's own answer.
+type rows struct {
+	c       *conn
+	s       *stmt
+	p       *piece // nil for the driver's own answers
+	ctx     context.Context
+	watch   watch
+	labels  []string
+	given   [][]row.Value
+	open    bool // the statement is being stepped
+	first   bool // its first row was stepped to and not handed out
+	copied  bool // p belongs to these rows alone
+	release bool // s goes back to the cache
+}
+
+// column is what reading a value needs to know of its column.
+type column struct {
+	declared string
+	time     bool // read as time.Time
+	boolean  bool // 0 and 1 are read as bool
+	kind     *columnType
+}
+
+// describe reads names and types of the columns of a compiled statement.
+func (p *piece) describe() error {
+	if p.labels != nil || p.st.NumColumns() == 0 {
+		return nil
+	}
+	n := p.st.NumColumns()
+	p.labels, p.cols = make([]string, n), make([]column, n)
+	for i := range n {
+		declared := p.st.ColumnDecl(i)
+		p.labels[i] = p.st.ColumnName(i)
+		p.cols[i] = column{declared: declared, time: isTimeType(declared), boolean: baseType(declared) == "BOOLEAN"}
+	}
+	return nil
+}
+
+// Columns returns the names of the columns.
+func (r *rows) Columns() []string { return r.labels }
+
+// Next reads the next row.
+func (r *rows) Next(dest []sqldriver.Value) error {
+	if r.p == nil {
+		if len(r.given) == 0 {
+			return io.EOF
+		}
+		for i, v := range r.given[0] {
+			dest[i] = plainValue(v)
+		}
+		r.given = r.given[1:]
+		return nil
+	}
+	if !r.open {
+		return io.EOF
+	}
+	if r.first {
+		r.first = false
+	} else {
+		more, err := r.p.st.Step()
+		if err != nil {
+			return wrapError("query", r.finish(r.c.sqliteError(r.ctx, err)))
+		}
+		if !more {
+			if err := r.finish(nil); err != nil {
+				return wrapError("query", err)
+			}
+			return io.EOF
+		}
+	}
+	for i := range dest {
+		dest[i] = r.value(i)
+	}
+	return nil
+}
+
+// value reads one value of the current row. Texts and blobs are copied: SQLite's
+// memory changes with the next step.
+func (r *rows) value(i int) sqldriver.Value {
+	v := r.p.st.Column(i)
+	col := &r.p.cols[i]
+	if col.time {
+		if t, ok := r.c.sh.clock.decodeTime(v); ok {
+			return t
+		}
+	}
+	if col.boolean && v.Kind() == row.Int && uint64(v.Int()) <= 1 {
+		return v.Int() == 1
+	}
+	return plainValue(v)
+}
+
+// plainValue turns a value into what database/sql hands out.
+func plainValue(v row.Value) sqldriver.Value {
+	switch v.Kind() {
+	case row.Int:
+		return v.Int()
+	case row.Real:
+		return v.Real()
+	case row.Text:
+		return strings.Clone(v.Bytes())
+	case row.Blob:
+		return []byte(v.Bytes())
+	}
+	return nil
+}
+
+// finish ends the statement and settles the transaction. It returns err, or
+// what settling it gave.
+func (r *rows) finish(err error) error {
+	if !r.open {
+		return err
+	}
+	r.open = false
+	r.watch.end()
+	c := r.c
+	_ = r.p.st.Reset() // repeats the error of the last step
+	if r.p.busy = false; r.copied {
+		r.p.finalize()
+	}
+	c.reads.active--
+	return c.settle(r.ctx, err, goesOn)
+}
+
+// Close ends the statement early.
+func (r *rows) Close() error {
+	err := r.finish(nil)
+	if r.release {
+		r.release = false
+		r.c.cache.put(r.s)
+	}
+	return wrapError("query", err)
+}
+
+// columnType describes a column for the optional interfaces.
+func (r *rows) columnType(i int) columnType {
+	if r.p == nil || i >= len(r.p.cols) {
+		return columnType{}
+	}
+	col := &r.p.cols[i]
+	if col.kind == nil {
+		t := newColumnType(col.declared, nil, -1)
+		if schema, table, name := r.p.st.ColumnOrigin(i); schema == "main" {
+			if o := r.p.schema.Lookup(table); o != nil && o.Table != nil {
+				t = newColumnType(col.declared, o.Table, ordinal(o.Table, name))
+			}
+		}
+		col.kind = &t
+	}
+	return *col.kind
+}
+
+// ordinal returns the position of a column, or -1.
+func ordinal(def *engine.TableDef, name string) int {
+	for i := range def.Columns {
+		if fold(def.Columns[i].Name) == fold(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// ColumnTypeDatabaseTypeName returns the declared type's base, in upper case.
+func (r *rows) ColumnTypeDatabaseTypeName(i int) string { return r.columnType(i).databaseTypeName() }
+
+// ColumnTypeLength returns the declared length of a text or blob column.
+func (r *rows) ColumnTypeLength(i int) (int64, bool) { return r.columnType(i).length() }
+
+// ColumnTypeNullable reports whether a column may be NULL, where the schema
+// tells.
+func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) { return r.columnType(i).nullable() }
+
+// ColumnTypePrecisionScale returns the arguments of DECIMAL(p,s).
+func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
+	return r.columnType(i).precisionScale()
+}
+
+// ColumnTypeScanType returns a Go type that values of the column scan into.
+func (r *rows) ColumnTypeScanType(i int) reflect.Type { return r.columnType(i).scanType() }

@@ -1,0 +1,200 @@
+package driver
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/vtab"
+)
+
+// shadow is a SQLite database in memory that holds the plain DDL of a schema and
+// no rows. SQLite validates DDL on it, in its own words, and answers schema
+// PRAGMAs from it.
+//
+// One shadow serves all connections of an engine. Whoever uses it first brings
+// it to his own schema, by comparing texts; connections that see the same schema
+// find it as they need it.
+type shadow struct {
+	mu     sync.Mutex
+	db     *vtab.Conn
+	schema *engine.Schema    // what it shows; nil when that must be compared
+	have   map[string]string // text by "kind:name", the name in lower case
+	on     map[string]string // table or view, likewise, by "index:…" and "trigger:…"
+}
+
+// use runs f on the shadow showing schema.
+func (s *shadow) use(schema *engine.Schema, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.show(schema); err != nil {
+		return err
+	}
+	return f()
+}
+
+func (s *shadow) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.db == nil {
+		return nil
+	}
+	db := s.db
+	s.db, s.schema = nil, nil
+	return db.Close()
+}
+
+// show brings the database to a schema.
+func (s *shadow) show(schema *engine.Schema) error {
+	if s.db == nil {
+		db, err := vtab.OpenPlain()
+		if err != nil {
+			return err
+		}
+		s.db, s.have, s.on = db, map[string]string{}, map[string]string{}
+	}
+	if s.schema == schema {
+		return nil
+	}
+	s.schema = nil
+	want, order := shadowOf(schema)
+	for _, key := range s.unwanted(want) {
+		if err := s.dropKey(key); err != nil {
+			return err
+		}
+	}
+	if err := s.showSequence(schema); err != nil {
+		return err
+	}
+	for _, o := range order {
+		if _, ok := s.have[o.key]; ok {
+			continue
+		}
+		text, err := plainDDL(o.text)
+		if err != nil {
+			return err
+		}
+		if err := s.db.Exec(text); err != nil {
+			return errors.Join(newError("", ErrInternal, "shadow: %s: %w", o.key, err), s.reset())
+		}
+		s.noteObject(o)
+	}
+	s.schema = schema
+	return nil
+}
+
+// shadowObject is one object the shadow shows.
+type shadowObject struct{ key, text, on string }
+
+// shadowOf lists the objects of a schema that have a text, in an order they can
+// be made in.
+func shadowOf(schema *engine.Schema) (want map[string]string, order []shadowObject) {
+	want = map[string]string{}
+	add := func(o shadowObject) {
+		want[o.key] = o.text
+		order = append(order, o)
+	}
+	for _, o := range schema.Objects() {
+		if o.Kind == engine.KindTable && fold(o.Name) == sequenceTable {
+			continue
+		}
+		add(shadowObject{o.Kind.String() + ":" + fold(o.Name), o.SQL, tableOf(o)})
+		if o.Table == nil {
+			continue
+		}
+		for _, ix := range o.Table.Indexes {
+			if ix.SQL != "" {
+				add(shadowObject{"index:" + fold(ix.Name), ix.SQL, "table:" + fold(o.Name)})
+			}
+		}
+	}
+	return want, order
+}
+
+// tableOf is the key of the object a trigger is on.
+func tableOf(o *engine.Object) string {
+	if o.Kind == engine.KindTrigger {
+		return "view:" + fold(o.TblName)
+	}
+	return ""
+}
+
+// unwanted lists what must go, dependent objects before the others.
+func (s *shadow) unwanted(want map[string]string) (keys []string) {
+	for _, prefix := range [...]string{"trigger:", "index:", "view:", "table:"} {
+		for key, text := range s.have {
+			if len(key) > len(prefix) && key[:len(prefix)] == prefix && want[key] != text {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// dropKey drops one object, unless it went with another.
+func (s *shadow) dropKey(key string) error {
+	if _, ok := s.have[key]; !ok {
+		return nil
+	}
+	kind, name, _ := cutKey(key)
+	if err := s.db.Exec("DROP " + kind + " IF EXISTS main." + sqltext.Quote(name)); err != nil {
+		return errors.Join(newError("", ErrInternal, "shadow: drop %s: %w", key, err), s.reset())
+	}
+	s.noteDrop(key)
+	return nil
+}
+
+// noteObject and noteDrop keep the books of what the shadow holds.
+func (s *shadow) noteObject(o shadowObject) {
+	s.have[o.key] = o.text
+	if o.on != "" {
+		s.on[o.key] = o.on
+	}
+}
+
+func (s *shadow) noteDrop(key string) {
+	delete(s.have, key)
+	delete(s.on, key)
+	for dependent, on := range s.on {
+		if on == key {
+			delete(s.have, dependent)
+			delete(s.on, dependent)
+		}
+	}
+}
+
+// cutKey splits "kind:name".
+func cutKey(key string) (kind, name string, ok bool) {
+	for i := range len(key) {
+		if key[i] == ':' {
+			return key[:i], key[i+1:], true
+		}
+	}
+	return "", "", false
+}
+
+// reset throws the database away; the next use makes another one.
+func (s *shadow) reset() error {
+	db := s.db
+	s.db, s.schema = nil, nil
+	return db.Close()
+}
+
+// sequenceTable is SQLite's table of the highest AUTOINCREMENT ids, which is a
+// table of the engine here.
+const sequenceTable = "sqlite_sequence"
+
+// showSequence makes sqlite_sequence exist where the schema has it. SQLite makes
+// it with the first AUTOINCREMENT table and never drops it.
+func (s *shadow) showSequence(schema *engine.Schema) error {
+	if schema.Lookup(sequenceTable) == nil {
+		return nil
+	}
+	list, err := s.db.Query("SELECT 1 FROM sqlite_schema WHERE name = ?1", row.TextValue(sequenceTable))
+	if err != nil || len(list) > 0 {
+		return err
+	}
+	return s.db.Exec(`CREATE TABLE "tidemark seq"(a INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE "tidemark seq"`)
+}

@@ -1,0 +1,292 @@
+package driver
+
+import (
+	"errors"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// planDDL has the shadow run a statement and reads the engine's changes off it.
+// A statement that changes nothing (IF EXISTS) has none.
+func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine.Change, err error) {
+	sh := &c.sh.tables.shadow
+	err = sh.use(schema, func() error {
+		if err := sh.db.Exec("SAVEPOINT ddl"); err != nil {
+			return err
+		}
+		changes, err = sh.run(s, schema)
+		sh.schema = nil // it shows what comes after schema, or is to be compared
+		if err == nil {
+			return sh.db.Exec("RELEASE ddl")
+		}
+		if undo := sh.db.Exec("ROLLBACK TO ddl; RELEASE ddl"); undo != nil {
+			return errors.Join(err, undo)
+		}
+		return err
+	})
+	return changes, err
+}
+
+// run executes a statement on the shadow and returns what it changed.
+func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
+	text, virtual := st.Text, st.Kind == sqltext.CreateVirtual
+	if virtual {
+		plain, err := virtualAsPlain(st)
+		if err != nil {
+			return nil, err
+		}
+		text = plain
+	}
+	if st.Kind == sqltext.AlterTable { // SQLite's own refusals come first
+		probe, _, err := s.db.Prepare(text)
+		if err != nil {
+			return nil, err
+		}
+		probe.Finalize()
+		return nil, refuseDDL(st, schema)
+	}
+	if err := s.db.Exec(text); err != nil {
+		return nil, err
+	}
+	if err := refuseDDL(st, schema); err != nil {
+		return nil, err
+	}
+	name := st.Target.Name
+	switch st.Kind {
+	case sqltext.CreateTable, sqltext.CreateVirtual:
+		if schema.Lookup(name) != nil {
+			return nil, nil // IF NOT EXISTS
+		}
+		return s.createdTable(st, schema, virtual)
+	case sqltext.CreateIndex:
+		if _, ix := schema.LookupIndex(name); ix != nil {
+			return nil, nil
+		}
+		return s.createdIndex(st, schema)
+	case sqltext.CreateView, sqltext.CreateTrigger:
+		return s.createdObject(st, schema)
+	}
+	return s.dropped(st, schema)
+}
+
+// text returns the sqlite_schema text of an object.
+func (s *shadow) text(kind, name string) (string, error) {
+	list, err := s.db.Query("SELECT sql FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 COLLATE NOCASE", row.TextValue(kind), row.TextValue(name))
+	if err != nil {
+		return "", err
+	}
+	if len(list) != 1 {
+		return "", newError("", ErrInternal, "shadow: %s %s is missing", kind, name)
+	}
+	return list[0][0].Bytes(), nil
+}
+
+func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual bool) ([]engine.Change, error) {
+	plain, err := s.text("table", st.Target.Name)
+	if err != nil {
+		return nil, err
+	}
+	def, err := s.tableDef(st.Target.Name, plain)
+	if err != nil {
+		return nil, err
+	}
+	if virtual {
+		def.SQL = "CREATE VIRTUAL TABLE " + st.Tail()
+	}
+	s.noteObject(shadowObject{key: "table:" + fold(def.Name), text: def.SQL})
+	var changes []engine.Change
+	if def.AutoIncrement && schema.Lookup(sequenceTable) == nil {
+		changes = append(changes, engine.CreateTable{Def: sequenceDef()})
+	}
+	return append(changes, engine.CreateTable{Def: def}), nil
+}
+
+// sequenceDef is the definition of sqlite_sequence.
+func sequenceDef() *engine.TableDef {
+	return &engine.TableDef{
+		Name: sequenceTable,
+		SQL:  "CREATE TABLE sqlite_sequence(name,seq)",
+		Columns: []engine.Column{
+			{ID: 1, Name: "name", Affinity: row.AffBlob},
+			{ID: 2, Name: "seq", Affinity: row.AffBlob},
+		},
+		RowidAlias: -1,
+		Durable:    true,
+	}
+}
+
+// tableDef reads the definition of a table off the shadow.
+func (s *shadow) tableDef(name, plain string) (*engine.TableDef, error) {
+	t, err := sqltext.ParseTable(plain)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.db.Query(`SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?1, 'main') ORDER BY cid`, row.TextValue(name))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != len(t.Columns) {
+		return nil, newError("", ErrInternal, "shadow: table %s has %d columns, its text %d", name, len(list), len(t.Columns))
+	}
+	def := &engine.TableDef{
+		Name: sqltext.Parse(plain).Target.Name, SQL: plain, RowidAlias: -1,
+		AutoIncrement: t.AutoIncrement, WithoutRowid: t.WithoutRowid, Strict: t.Strict, Durable: true,
+	}
+	keys, key := 0, -1
+	for i, r := range list {
+		col := engine.Column{
+			ID: uint32(i + 1), Name: r[0].Bytes(), DeclType: r[1].Bytes(),
+			Affinity: row.AffinityOf(r[1].Bytes()), NotNull: r[2].Int() != 0,
+		}
+		if t.Strict && fold(col.DeclType) == "any" {
+			col.Affinity = row.AffBlob
+		}
+		if col.Collation, err = collation(t.Columns[i].Collation); err != nil {
+			return nil, err
+		}
+		if r[3].Int() != 0 {
+			keys, key = keys+1, i
+		}
+		def.Columns = append(def.Columns, col)
+	}
+	if err := s.indexDefs(def); err != nil {
+		return nil, err
+	}
+	if keys == 1 && !def.WithoutRowid && !hasPrimaryIndex(def) {
+		def.RowidAlias = key
+	}
+	return def, nil
+}
+
+func hasPrimaryIndex(def *engine.TableDef) bool {
+	for _, ix := range def.Indexes {
+		if ix.Origin == "pk" {
+			return true
+		}
+	}
+	return false
+}
+
+// indexDefs reads the automatic indexes of a new table, oldest first.
+func (s *shadow) indexDefs(def *engine.TableDef) error {
+	list, err := s.db.Query(`SELECT name, origin FROM pragma_index_list(?1, 'main') ORDER BY seq DESC`, row.TextValue(def.Name))
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		ix, err := s.indexDef(def, r[0].Bytes())
+		if err != nil {
+			return err
+		}
+		ix.Unique, ix.Origin = true, r[1].Bytes()
+		def.Indexes = append(def.Indexes, ix)
+	}
+	return nil
+}
+
+// indexDef reads the key of an index off the shadow.
+func (s *shadow) indexDef(def *engine.TableDef, name string) (*engine.IndexDef, error) {
+	list, err := s.db.Query(`SELECT cid, "desc", coll FROM pragma_index_xinfo(?1, 'main') WHERE "key" ORDER BY seqno`, row.TextValue(name))
+	if err != nil {
+		return nil, err
+	}
+	ix := &engine.IndexDef{Name: name}
+	for _, r := range list {
+		term := engine.IndexColumn{Column: int(r[0].Int()), Desc: r[1].Int() != 0}
+		if term.Column == -1 {
+			term.Column = def.RowidAlias
+		}
+		if term.Column < 0 {
+			return nil, refuse("an index on the rowid", "give the table an INTEGER PRIMARY KEY")
+		}
+		if term.Collation, err = collation(r[2].Bytes()); err != nil {
+			return nil, err
+		}
+		ix.Columns = append(ix.Columns, term)
+	}
+	return ix, nil
+}
+
+// collation finds one of the engine's collations; "" is BINARY. One that the
+// program registered with SQLite may order differently in the next run, so no
+// index could be kept by it.
+func collation(name string) (row.Collation, error) {
+	if name == "" {
+		return row.Binary, nil
+	}
+	if k, ok := row.CollationByName(name); ok {
+		return k, nil
+	}
+	return row.Binary, refuse("collation "+name+" of a column or index", "BINARY, NOCASE and RTRIM work; COLLATE in an expression takes any")
+}
+
+func (s *shadow) createdIndex(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
+	text, err := s.text("index", st.Target.Name)
+	if err != nil {
+		return nil, err
+	}
+	o := schema.Lookup(st.On().Name)
+	if o == nil || o.Table == nil {
+		return nil, newError("", ErrInternal, "shadow: index %s on %s", st.Target.Name, st.On().Name)
+	}
+	list, err := s.db.Query(`SELECT name, "unique" FROM pragma_index_list(?1, 'main') WHERE name = ?2 COLLATE NOCASE`, row.TextValue(o.Name), row.TextValue(st.Target.Name))
+	if err != nil || len(list) != 1 {
+		return nil, errors.Join(newError("", ErrInternal, "shadow: index %s is missing", st.Target.Name), err)
+	}
+	ix, err := s.indexDef(o.Table, list[0][0].Bytes())
+	if err != nil {
+		return nil, err
+	}
+	ix.Unique, ix.Origin, ix.SQL = list[0][1].Int() != 0, "c", text
+	s.noteObject(shadowObject{"index:" + fold(ix.Name), text, "table:" + fold(o.Name)})
+	return []engine.Change{engine.CreateIndex{Table: o.Table.ID, Index: ix}}, nil
+}
+
+func (s *shadow) createdObject(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
+	kind, object := "view", engine.Object{Kind: engine.KindView}
+	known := schema.Lookup(st.Target.Name)
+	if st.Kind == sqltext.CreateTrigger {
+		kind, object.Kind = "trigger", engine.KindTrigger
+		known = schema.LookupTrigger(st.Target.Name)
+	}
+	if known != nil {
+		return nil, nil // IF NOT EXISTS
+	}
+	list, err := s.db.Query("SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 COLLATE NOCASE", row.TextValue(kind), row.TextValue(st.Target.Name))
+	if err != nil || len(list) != 1 {
+		return nil, errors.Join(newError("", ErrInternal, "shadow: %s %s is missing", kind, st.Target.Name), err)
+	}
+	object.Name, object.TblName, object.SQL = list[0][0].Bytes(), list[0][1].Bytes(), list[0][2].Bytes()
+	s.noteObject(shadowObject{kind + ":" + fold(object.Name), object.SQL, tableOf(&object)})
+	return []engine.Change{engine.CreateObject{Object: object}}, nil
+}
+
+// dropped returns the change of a DROP that the shadow has run.
+func (s *shadow) dropped(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
+	name := st.Target.Name
+	switch st.Kind {
+	case sqltext.DropTable:
+		if o := schema.Lookup(name); o != nil && o.Table != nil {
+			s.noteDrop("table:" + fold(name))
+			return []engine.Change{engine.DropTable{Table: o.Table.ID}}, nil
+		}
+	case sqltext.DropIndex:
+		if def, ix := schema.LookupIndex(name); ix != nil {
+			s.noteDrop("index:" + fold(name))
+			return []engine.Change{engine.DropIndex{Table: def.ID, Index: ix.ID}}, nil
+		}
+	case sqltext.DropView:
+		if schema.Lookup(name) != nil {
+			s.noteDrop("view:" + fold(name))
+			return []engine.Change{engine.DropObject{Kind: engine.KindView, Name: name}}, nil
+		}
+	case sqltext.DropTrigger:
+		if schema.LookupTrigger(name) != nil {
+			s.noteDrop("trigger:" + fold(name))
+			return []engine.Change{engine.DropObject{Kind: engine.KindTrigger, Name: name}}, nil
+		}
+	}
+	return nil, nil
+}
