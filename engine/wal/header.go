@@ -9,6 +9,9 @@ import (
 // all formats, since the header's own CRC depends on it.
 const saltAt = 4 + 4 + 16 + 4*8
 
+// maxHeader bounds the frame of a header in any format.
+const maxHeader = 4096
+
 // ReadHeader reads the header of a file of that size and returns it with the
 // offset of the next frame.
 func ReadHeader(r io.ReaderAt, size int64) (Header, int64, error) {
@@ -23,11 +26,10 @@ func ReadHeader(r io.ReaderAt, size int64) (Header, int64, error) {
 	if Kind(b[prefix]) != KindHeader || string(b[prefix+1:prefix+5]) != headerMagic {
 		return Header{}, 0, &CorruptError{0, "not a Tidemark log"}
 	}
-	// A header is short. Nothing else says how much its length may ask for.
-	if n := binary.LittleEndian.Uint32(b[:]); n > 4096 {
+	if n := binary.LittleEndian.Uint32(b[:]); n > maxHeader-prefix {
 		return Header{}, 0, &CorruptError{0, "impossible length of the header"}
 	}
-	s = NewScanner(r, 0, size, Salt(b[prefix+1+saltAt:]))
+	s = NewScanner(r, 0, min(size, maxHeader), Salt(b[prefix+1+saltAt:]))
 	f, ok := s.Next()
 	if !ok {
 		if err := s.Stop().Error(); err != nil {

@@ -83,8 +83,8 @@ type Scanner struct {
 	next int64 // offset of the next frame
 	stop Stop
 
-	buf  []byte // the bytes from base on; checksum spoils those of seen frames
-	str  string // the same, unspoilt
+	buf  []byte // the bytes from base on; checksum spoils length and CRC of seen frames
+	str  string // the same, once a payload was cut from the block
 	base int64
 }
 
@@ -161,6 +161,9 @@ func (s *Scanner) frameAt(off int64) (Frame, bool) {
 			return s.fail(off, BadPadding)
 		}
 	}
+	if s.str == "" {
+		s.str = string(s.buf)
+	}
 	at := off - s.base
 	f.Payload = s.str[at+prefix+1 : at+prefix+length]
 	return f, true
@@ -190,15 +193,14 @@ func (s *Scanner) window(off int64, n int) ([]byte, bool) {
 		return s.buf[at:], true
 	}
 	if s.buf == nil {
-		s.buf = make([]byte, BlockSize)
+		s.buf = make([]byte, min(BlockSize, s.size-off))
 	}
-	s.buf = s.buf[:min(BlockSize, s.size-off)]
-	s.base = off
+	s.buf = s.buf[:min(int64(cap(s.buf)), s.size-off)]
+	s.base, s.str = off, ""
 	if err := s.read(s.buf, off); err != nil {
 		s.buf = s.buf[:0]
 		return nil, false
 	}
-	s.str = string(s.buf)
 	return s.buf, true
 }
 
