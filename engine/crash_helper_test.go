@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+var (
+	crashSeed  = flag.Uint64("crash-seed", 1, "seed of the random crash images")
+	crashEvery = flag.Int("crash-every", 0, "open every n-th crash image (0: as many as fit a test run)")
+)
+
+// history is what a program did to a store: the state behind every commit, and
+// after how many file operations which commit was acknowledged.
+type history struct {
+	states map[LSN]string
+	acks   []ack
+}
+
+type ack struct {
+	op  int
+	lsn LSN
+}
+
+// acked is the newest commit that was acknowledged by operation n.
+func (h *history) acked(n int) LSN {
+	last := LSN(0)
+	for _, a := range h.acks {
+		if a.op <= n {
+			last = max(last, a.lsn)
+		}
+	}
+	return last
+}
+
+// crashRun is a program on a simulated disk, with the catalog as it was.
+type crashRun struct {
+	history
+	mem  *vfs.Mem
+	cats *catalogs
+	o    Options
+
+	// While held is set, syncs of the log wait, so that commits gather.
+	mu   sync.Mutex
+	held chan struct{}
+}
+
+func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
+	r := &crashRun{mem: mem}
+	r.cats = newCatalogs(t, mem)
+	r.states = map[LSN]string{0: ""}
+	fault := vfs.NewFault(mem)
+	fault.SetHook(func(op vfs.Op) error {
+		r.mu.Lock()
+		held := r.held
+		r.mu.Unlock()
+		if held != nil && op.Kind == vfs.OpSyncData {
+			<-held
+		}
+		return nil
+	})
+	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize}
+	return r
+}
+
+func (r *crashRun) open(t testing.TB) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), r.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (r *crashRun) hold() {
+	r.mu.Lock()
+	r.held = make(chan struct{})
+	r.mu.Unlock()
+}
+
+func (r *crashRun) release() {
+	r.mu.Lock()
+	close(r.held)
+	r.held = nil
+	r.mu.Unlock()
+}
+
+// commit runs a transaction and records the state it leaves.
+func (r *crashRun) commit(t testing.TB, s *Store, f func(tx *Tx) error) LSN {
+	t.Helper()
+	lsn := update(t, s, f)
+	r.states[lsn] = dump(s.Head())
+	return lsn
+}
+
+// wait waits for a commit and records when it was acknowledged.
+func (r *crashRun) wait(t testing.TB, s *Store, lsn LSN) {
+	t.Helper()
+	wait(t, s, lsn)
+	r.acks = append(r.acks, ack{r.mem.Ops(), lsn})
+}
+
+// boundaries are the bounds of the frames in a write to the log.
+func (r *crashRun) boundaries(op vfs.Op) []int64 {
+	if !strings.HasSuffix(op.Name, ".kv") {
+		return nil
+	}
+	var at []int64
+	for off := int64(0); off+8 < int64(len(op.Data)); {
+		length := int64(op.Data[off]) | int64(op.Data[off+1])<<8 | int64(op.Data[off+2])<<16
+		if length == 0 {
+			break
+		}
+		off += wal.FrameSize(int(length - 1))
+		at = append(at, op.Off+off)
+	}
+	return at
+}
+
+// crashStats counts images.
+type crashStats struct{ ops, images, opened int }
+
+func (c *crashStats) add(d crashStats) {
+	c.ops += d.ops
+	c.images += d.images
+	c.opened += d.opened
+}
+
+// images crashes after every operation from first on and opens a store on
+// every image, or on every n-th. What is opened must be a state that some
+// commit left, at or after the last one acknowledged; f may go on from there.
+// Equal images under equal terms are opened once.
+func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f func(t *testing.T, at string, img *vfs.Mem, cat string, lsn LSN)) (c crashStats) {
+	t.Helper()
+	o.Boundaries = r.boundaries
+	seen := map[string]bool{}
+	for n := first; n <= r.mem.Ops(); n++ {
+		c.ops++
+		cat, acked := r.cats.at(n), r.acked(n)
+		for name, img := range r.mem.CrashImages(n, o) {
+			c.images++
+			if every > 1 && c.images%every != 0 {
+				continue
+			}
+			key := fmt.Sprintf("%x %s %d", contents(t, img), cat, acked)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			c.opened++
+			at := fmt.Sprintf("op %d, image %q", n, name)
+			var before *vfs.Mem
+			if f != nil {
+				before = cloneMem(t, img)
+			}
+			lsn := r.one(t, at, img, cat, acked)
+			if f != nil && !t.Failed() {
+				f(t, at, before, cat, lsn)
+			}
+			if t.Failed() {
+				t.Logf("journal:\n%s", journalText(r.mem, n))
+				return c
+			}
+		}
+	}
+	return c
+}
+
+// one opens one image, commits once more, and opens it again.
+func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked LSN) LSN {
+	dir, clean := restore(t, cat)
+	defer clean()
+	o := r.o
+	o.Dir, o.FS, o.CatalogSeam = dir, img, nil
+	s, err := Open(context.Background(), o)
+	if err != nil {
+		t.Errorf("%s: open: %v", at, err)
+		return 0
+	}
+	lsn := s.Durable().LSN()
+	state := dump(s.Durable())
+	if want, ok := r.states[lsn]; !ok || state != want {
+		t.Errorf("%s: at LSN %d:\n%s\nwant:\n%s", at, lsn, state, want)
+	}
+	if lsn < acked {
+		t.Errorf("%s: LSN %d, acknowledged was %d", at, lsn, acked)
+	}
+	wait(t, s, update(t, s, createTable("after")))
+	state = dump(s.Durable())
+	checkStore(t, s)
+	if err := s.Close(); err != nil {
+		t.Errorf("%s: close: %v", at, err)
+		return lsn
+	}
+	if s, err = Open(context.Background(), o); err != nil {
+		t.Errorf("%s: second open: %v", at, err)
+		return lsn
+	}
+	if got := dump(s.Durable()); got != state {
+		t.Errorf("%s: after the second open:\n%s\nwant:\n%s", at, got, state)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("%s: second close: %v", at, err)
+	}
+	if open := img.OpenFiles(); len(open) > 0 {
+		t.Errorf("%s: still open: %v", at, open)
+	}
+	return lsn
+}
+
+// again is a new run that goes on from an image of this one.
+func (r *crashRun) again(t testing.TB, img *vfs.Mem, cat string, lsn LSN) *crashRun {
+	img.SetJournalLimit(64 << 20)
+	next := newCrashRun(t, img, r.o.GenerationSize)
+	dir, _ := restore(t, cat)
+	next.cats.dir, next.o.Dir = dir, dir
+	if cat != "" {
+		next.cats.list = append(next.cats.list, catalogCopy{0, cat})
+	}
+	next.states = maps.Clone(r.states)
+	for l := range next.states {
+		if l > lsn {
+			delete(next.states, l)
+		}
+	}
+	next.acks = []ack{{0, 0}}
+	return next
+}
+
+func journalText(m *vfs.Mem, upTo int) string {
+	var b strings.Builder
+	for _, op := range m.Journal() {
+		if op.N <= upTo {
+			fmt.Fprintf(&b, "%4d %s\n", op.N, op)
+		}
+	}
+	return b.String()
+}
+
+// thinned is how many images to leave out: normal is for a test run.
+func thinned(normal int) int {
+	if *crashEvery > 0 {
+		return *crashEvery
+	}
+	if testing.Short() {
+		return 10 * normal
+	}
+	return normal
+}
