@@ -119,7 +119,7 @@ func fillShop(ctx context.Context, db *sql.DB) (rows int, err error) {
 }
 
 // sku is a product's key.
-func sku(good, kind string) string { return strings.ToUpper(good[:3] + "-" + kind[:2]) }
+func sku(good, kind string) string { return strings.ToUpper(good + "-" + kind[:2]) }
 
 // placeOrder inserts an order with its lines and its event and takes the goods
 // from stock. It returns the order's id and how many rows it inserted.
