@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 )
 
 // osFS is the operating system's file system below one directory.
@@ -132,7 +132,7 @@ func (o *osFS) List(dir string) ([]string, error) {
 		names, err = f.Readdirnames(-1)
 		return err
 	})
-	sort.Strings(names)
+	slices.Sort(names)
 	return names, err
 }
 

@@ -245,3 +245,16 @@ func TestOSDescriptors(t *testing.T) {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }
+
+// TestOSRootMissing checks a root that does not exist yet.
+func TestOSRootMissing(t *testing.T) {
+	dir := t.TempDir() + "/store"
+	f := OS(dir)
+	_, err := f.Create("a")
+	wantErr(t, err, fs.ErrNotExist)
+	ok(t, f.Mkdir("."))
+	put(t, f, "a", "A")
+	if _, err := os.Stat(dir + "/a"); err != nil {
+		t.Fatal(err)
+	}
+}
