@@ -4,7 +4,8 @@ package engine
 // replayed, which the deltas of that file refer to. Most files hold no delta,
 // so what happened is only listed until the first question.
 type positions struct {
-	listed []rowPosition
+	listed [][]rowPosition // in pieces, as an opList and for the same reason
+	count  int
 	known  map[rowKey]int64
 }
 
@@ -24,7 +25,13 @@ func (p *positions) record(table uint64, rowid, offset int64) {
 	k := rowKey{table, rowid}
 	switch {
 	case p.known == nil:
-		p.listed = append(p.listed, rowPosition{k, offset})
+		last := len(p.listed) - 1
+		if last < 0 || len(p.listed[last]) == opChunk {
+			p.listed = append(p.listed, make([]rowPosition, 0, opChunk))
+			last++
+		}
+		p.listed[last] = append(p.listed[last], rowPosition{k, offset})
+		p.count++
 	case offset == noPosition:
 		delete(p.known, k)
 	default:
@@ -38,11 +45,13 @@ func (p *positions) forget(table uint64, rowid int64) { p.record(table, rowid, n
 // none of the row as it now is.
 func (p *positions) of(table uint64, rowid int64) (int64, bool) {
 	if p.known == nil {
-		p.known = make(map[rowKey]int64, len(p.listed))
-		for _, l := range p.listed {
-			p.record(l.table, l.rowid, l.offset)
+		p.known = make(map[rowKey]int64, p.count)
+		for _, piece := range p.listed {
+			for _, l := range piece {
+				p.record(l.table, l.rowid, l.offset)
+			}
 		}
-		p.listed = nil
+		p.listed, p.count = nil, 0
 	}
 	offset, ok := p.known[rowKey{table, rowid}]
 	return offset, ok
