@@ -43,15 +43,17 @@ func wrapError(op string, err error) error {
 	}
 	var unique *engine.UniqueError
 	if errors.As(err, &unique) {
-		return &Error{Op: op, Table: unique.Table, Code: ErrConstraint, Extended: ErrConstraintUnique, Err: err}
+		e := coded(op, ErrConstraintUnique, err, "")
+		e.Table = unique.Table
+		return e
 	}
 	switch {
 	case errors.Is(err, engine.ErrPoisoned):
 		return coded(op, ErrIO, err, "writes are refused until the store is closed and opened again")
 	case errors.Is(err, engine.ErrFull):
-		return &Error{Op: op, Code: ErrFull, Extended: ErrFull, Err: withText(ErrFull.Error(), err)}
+		return coded(op, ErrFull, withText(ErrFull.Error(), err), "")
 	case errors.Is(err, engine.ErrBusy):
-		return &Error{Op: op, Code: ErrBusy, Extended: ErrBusy, Err: withText(ErrBusy.Error(), err)}
+		return coded(op, ErrBusy, withText(ErrBusy.Error(), err), "")
 	case errors.Is(err, engine.ErrNotStore):
 		return coded(op, ErrCantOpen, err, "mode=rwc creates one")
 	case errors.Is(err, engine.ErrClosed):
@@ -72,20 +74,20 @@ func wrapError(op string, err error) error {
 
 // coded makes an *Error that shows err's own message.
 func coded(op string, code Code, err error, hint string) *Error {
-	return &Error{Op: op, Code: code.Primary(), Extended: code, Hint: hint, Err: err}
+	return &Error{Op: op, Code: int(code.Primary()), Extended: int(code), Hint: hint, Err: err}
 }
 
 // nativeError carries over an error of SQLite itself.
 func nativeError(op string, err error, native *vtab.Error) *Error {
-	e := &Error{Op: op, Code: Code(native.Code), Extended: Code(native.Extended), Err: err}
-	if e.Extended == 0 {
-		e.Extended = e.Code
+	code := Code(native.Extended)
+	if code == 0 {
+		code = Code(native.Code)
 	}
-	e.Code = e.Extended.Primary()
 	if native.Msg == "" {
-		e.Err = withText(e.Extended.Error(), err)
+		err = withText(code.Error(), err)
 	}
-	e.Table = constraintTable(e.Extended, native.Msg)
+	e := coded(op, code, err, "")
+	e.Table = constraintTable(code, native.Msg)
 	return e
 }
 

@@ -12,15 +12,15 @@ import (
 type Error struct {
 	Op       string // what was being done: "open", "exec", "commit", …; may be empty
 	Table    string // the table concerned, where it is known
-	Code     Code   // SQLite's primary result code
-	Extended Code   // SQLite's extended result code; equal to Code when there is none
+	Code     int    // SQLite's primary result code: 19
+	Extended int    // SQLite's extended result code: 2067; equal to Code when there is none
 	Hint     string // the next step for a person, may be empty
 	Err      error  // cause; never nil in errors this package returns
 }
 
 // Error returns the cause's message and the hint.
 func (e *Error) Error() string {
-	msg := e.Extended.Error()
+	msg := Code(e.Extended).Error()
 	if e.Err != nil {
 		msg = e.Err.Error()
 	}
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 // Is reports whether target is the error's primary or extended code.
 func (e *Error) Is(target error) bool {
 	c, ok := target.(Code)
-	return ok && (c == e.Code || c == e.Extended)
+	return ok && (int(c) == e.Code || int(c) == e.Extended)
 }
 
 // Unwrap returns the cause.
@@ -91,7 +91,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // newError makes an *Error of a code with a message of its own.
 func newError(op string, code Code, format string, args ...any) *Error {
-	return &Error{Op: op, Code: code.Primary(), Extended: code, Err: fmt.Errorf(format, args...)}
+	return &Error{Op: op, Code: int(code.Primary()), Extended: int(code), Err: fmt.Errorf(format, args...)}
 }
 
 // notAvailable refuses a known name by name.

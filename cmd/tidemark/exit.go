@@ -52,7 +52,7 @@ func statusOf(err error) int {
 	case errors.As(err, &bad), errors.Is(err, driver.ErrNotAvailable):
 		return statusRefused
 	case errors.As(err, &typed) && typed.Op == "open":
-		switch typed.Code {
+		switch driver.Code(typed.Code) {
 		case driver.ErrCantOpen, driver.ErrMisuse, driver.ErrBusy:
 			return statusRefused
 		}

@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 
 func TestStatusOf(t *testing.T) {
 	open := func(code driver.Code) error {
-		return &driver.Error{Op: "open", Code: code, Extended: code, Err: errors.New("why")}
+		return &driver.Error{Op: "open", Code: int(code), Extended: int(code), Err: errors.New("why")}
 	}
 	for _, tc := range []struct {
 		err  error
@@ -120,10 +120,10 @@ func TestStatusOf(t *testing.T) {
 		{open(driver.ErrBusy), statusRefused},
 		{open(driver.ErrCorrupt), statusFailed},
 		{open(driver.ErrIO), statusFailed},
-		{&driver.Error{Op: "exec", Code: driver.ErrBusy, Err: errors.New("x")}, statusFailed},
+		{&driver.Error{Op: "exec", Code: int(driver.ErrBusy), Err: errors.New("x")}, statusFailed},
 		{fmt.Errorf("x: %w", driver.ErrNotAvailable), statusRefused},
 		{fmt.Errorf("%w: %w", driver.ErrOutcomeUnknown, driver.ErrPoisoned), statusPoisoned},
-		{&driver.Error{Op: "open", Code: driver.ErrIO, Err: driver.ErrPoisoned}, statusPoisoned},
+		{&driver.Error{Op: "open", Code: int(driver.ErrIO), Err: driver.ErrPoisoned}, statusPoisoned},
 	} {
 		if got := statusOf(tc.err); got != tc.want {
 			t.Errorf("%v: status %d, want %d", tc.err, got, tc.want)
