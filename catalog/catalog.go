@@ -116,14 +116,15 @@ func (c *Catalog) closeAfter(err error) error {
 	return err
 }
 
-// openWriter opens the one writing connection.
-func (c *Catalog) openWriter() error {
+// openWriter opens the one writing connection. It connects at once, because it
+// is this connection that brings a file into WAL mode; readers only look.
+func (c *Catalog) openWriter(ctx context.Context) error {
 	db, err := openPool(c.options.Dir, writing, c.options.BusyTimeout, c.handle)
 	if err != nil {
 		return err
 	}
 	c.writes = sqlx.NewDb(db, "sqlite")
-	return nil
+	return c.writes.PingContext(ctx)
 }
 
 // openReaders opens the pool of reading connections.

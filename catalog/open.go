@@ -55,7 +55,7 @@ func (c *Catalog) open(ctx context.Context) error {
 	}
 	c.current.Store(&Info{Policy: DefaultPolicy(), Version: latest, SQLiteVersion: version})
 	if !o.ReadOnly {
-		if err := c.openWriter(); err != nil {
+		if err := c.openWriter(ctx); err != nil {
 			return err
 		}
 		if err := c.bringUp(ctx, found, latest); err != nil {

@@ -1,0 +1,112 @@
+package catalog
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stockShell runs the machine's own sqlite3 on the catalog, read-only.
+func stockShell(t *testing.T, dir, sql string) string {
+	t.Helper()
+	path, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("no sqlite3 shell on this machine")
+	}
+	out, err := exec.CommandContext(t.Context(), path, "-readonly", filepath.Join(dir, FileName), sql).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", sql, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestStockShell asks every view and table through a stock shell, while the
+// store is open and after it was closed.
+func TestStockShell(t *testing.T) {
+	ctx := t.Context()
+	c, s := newStore(t, Creation{Shards: 2})
+	if err := c.SealGeneration(ctx, sealOf(s.Generations[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProjectSchema(ctx, Projection{SchemaVersion: 1, Tables: []TableRow{table(40, 1, "orders")}, Indexes: []IndexRow{index(41, 40, 1, "orders_sku")}}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() {
+		dir := c.options.Dir
+		for query, want := range map[string]string{
+			`SELECT name, revision, world_id, representation_id, live_count, fingerprint FROM timeline_heads`: "main|0|2|5|0|00000000000000000000000000000000",
+			`SELECT * FROM live_object_roots`:                 "6|9\n6|11",
+			`SELECT * FROM reachable_objects ORDER BY 1`:      "9\n11",
+			`SELECT count(*) FROM apparently_unowned_objects`: "0",
+			`SELECT * FROM owner_pins`:                        "6|timeline|active|main|1|2",
+			`SELECT * FROM object_states ORDER BY state`:      "reserved|kv|1|\nsealed|kv|1|4096",
+			`SELECT ordinal, generation, state, first_lsn, last_lsn, records, byte_extent, relative_path, is_current, is_replayed FROM generation_files ORDER BY 1`: "0|1|sealed|1|10|10|4096|" + sealedPath + "|1|1\n1|1|open|||||" + ObjectPath(11, "kv") + "|1|1",
+			`SELECT timeline, table_id, name, indexes FROM current_tables`:                                                                                          "main|40|orders|1",
+			`SELECT timeline, index_id, name, table_name FROM current_indexes`:                                                                                      "main|41|orders_sku|orders",
+			`SELECT value FROM store_settings WHERE name IN ('shards', 'index_catchup') ORDER BY name`:                                                              "required\n2",
+			`PRAGMA application_id`:                           "1413762379",
+			`PRAGMA integrity_check`:                          "ok",
+			`PRAGMA foreign_key_check`:                        "",
+			`SELECT object_id, state FROM objects ORDER BY 1`: "9|sealed\n11|reserved",
+			`SELECT count(*) FROM generations`:                "2",
+		} {
+			if got := stockShell(t, dir, query); got != want {
+				t.Errorf("%s\ngot  %q\nwant %q", query, got, want)
+			}
+		}
+		for _, view := range Views() {
+			stockShell(t, dir, "SELECT * FROM "+view)
+		}
+	}
+	ask()
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ask()
+}
+
+// TestEveryViewIsListed keeps Views and the schema together, and reads each.
+func TestEveryViewIsListed(t *testing.T) {
+	c, _ := newStore(t, Creation{})
+	expected, err := embeddedSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range expected {
+		if o.Type == "view" {
+			names = append(names, o.Name)
+		}
+	}
+	listed := Views()
+	slices.Sort(listed)
+	slices.Sort(names)
+	if !slices.Equal(names, listed) {
+		t.Errorf("views of the schema %v, listed %v", names, listed)
+	}
+	for _, view := range Views() {
+		l, err := c.Inspect(t.Context(), view)
+		if err != nil || len(l.Columns) == 0 {
+			t.Errorf("%s: %+v, %v", view, l, err)
+		}
+	}
+	_, err = c.Inspect(t.Context(), "objects; DROP TABLE objects")
+	wantCode(t, err, CodeUnknown)
+}
+
+// TestUnownedObjects: an object without a root is shown.
+func TestUnownedObjects(t *testing.T) {
+	dir := makeStore(t, Options{})
+	edit(t, dir, `UPDATE catalog_info SET next_incarnation = 50`, object(fixFree, "kv", 40, ""))
+	c := openStore(t, Options{Dir: dir})
+	l, err := c.Inspect(t.Context(), "apparently_unowned_objects")
+	if err != nil || len(l.Rows) != 1 || l.Rows[0][0] != "500" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	objects, err := c.Objects(t.Context())
+	if err != nil || len(objects) != 2 || objects[1].Rooted || !objects[0].Rooted {
+		t.Errorf("%+v, %v", objects, err)
+	}
+}
