@@ -2,9 +2,12 @@ package driver
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/vtab"
 )
 
 // compile fixes lock, snapshot and mirror for a statement and has SQLite compile
@@ -82,7 +85,7 @@ func (c *conn) build(p *piece) error {
 		return err
 	}
 	p.finalize()
-	p.cols, p.labels = nil, nil
+	p.cols, p.labels, p.plain = nil, nil, nil
 	c.db.ClearError()
 	st, _, err := c.db.PreparePersistent(text)
 	if err != nil && text != p.Text {
@@ -94,10 +97,77 @@ func (c *conn) build(p *piece) error {
 		}
 	}
 	if err != nil {
-		return c.sqliteError(context.Background(), err)
+		err = c.sqliteError(context.Background(), err)
+		if p.Kind == sqltext.Invalid {
+			err = c.explainInvalid(p.Stmt, err)
+		}
+		return err
+	}
+	if err := c.checkBuilt(p, st); err != nil {
+		st.Finalize()
+		return err
 	}
 	p.st, p.nparams, p.schema, p.gen = st, st.NumParams(), schema, c.names.gen
 	return nil
+}
+
+// checkBuilt refuses what SQLite accepts on the mirror and would not accept on
+// the tables themselves.
+func (c *conn) checkBuilt(p *piece, st *vtab.Stmt) error {
+	switch {
+	case p.Kind == sqltext.Invalid:
+		return refuseInvalid(p.Stmt)
+	case p.Mentions&sqltext.MentionsRowid != 0 && p.to != inTemp && p.to != inFile:
+		return c.checkRowid(p, st)
+	}
+	return nil
+}
+
+// codeAuth is SQLITE_AUTH, the authorizer's refusal.
+const codeAuth = 23
+
+// explainInvalid finds the message for a text the parser refuses: a CREATE that
+// does not parse must not be answered by the authorizer.
+func (c *conn) explainInvalid(s *sqltext.Stmt, err error) error {
+	if e, ok := errors.AsType[*vtab.Error](err); !ok || e.Code != codeAuth {
+		return err
+	}
+	sh := &c.sh.tables.shadow
+	told := sh.use(c.schema(), func() error {
+		st, _, err := sh.db.Prepare(s.Text)
+		if st != nil {
+			st.Finalize()
+		}
+		return err
+	})
+	if told != nil {
+		return told
+	}
+	return err
+}
+
+// checkRowid looks at a statement that names a rowid on the shadow. A virtual
+// table always has one; a WITHOUT ROWID table has not, and the INTEGER PRIMARY
+// KEY of others lends it its name.
+func (c *conn) checkRowid(p *piece, st *vtab.Stmt) error {
+	sh := &c.sh.tables.shadow
+	return sh.use(c.mirror.schema, func() error {
+		plain, _, err := sh.db.Prepare(p.Text)
+		if err != nil {
+			if e, ok := errors.AsType[*vtab.Error](err); ok && strings.HasPrefix(e.Msg, "no such column: ") {
+				return err
+			}
+			return nil // it names something the shadow does not have
+		}
+		defer plain.Finalize()
+		if n := plain.NumColumns(); n == st.NumColumns() {
+			p.plain = make([]string, n)
+			for i := range n {
+				p.plain[i] = plain.ColumnName(i)
+			}
+		}
+		return nil
+	})
 }
 
 // rewrite returns the text that does on virtual tables what the user's would do

@@ -44,6 +44,9 @@ func (p *piece) describe() error {
 	for i := range n {
 		declared := p.st.ColumnDecl(i)
 		p.labels[i] = p.st.ColumnName(i)
+		if p.plain != nil {
+			p.labels[i] = p.plain[i]
+		}
 		p.cols[i] = column{declared: declared, time: isTimeType(declared), boolean: baseType(declared) == "BOOLEAN"}
 	}
 	return nil
@@ -128,9 +131,7 @@ func (r *rows) finish(err error) error {
 	r.watch.end()
 	c := r.c
 	_ = r.p.st.Reset() // repeats the error of the last step
-	if r.p.busy = false; r.copied {
-		r.p.finalize()
-	}
+	r.p.busy = false
 	c.reads.active--
 	return c.settle(r.ctx, err, goesOn)
 }
@@ -138,6 +139,9 @@ func (r *rows) finish(err error) error {
 // Close ends the statement early.
 func (r *rows) Close() error {
 	err := r.finish(nil)
+	if r.copied {
+		r.p.finalize()
+	}
 	if r.release {
 		r.release = false
 		r.c.cache.put(r.s)

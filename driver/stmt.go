@@ -34,7 +34,8 @@ type piece struct {
 	to      place          // of the object it writes
 	cols    []column       // of its rows; nil until asked for
 	labels  []string
-	busy    bool // rows are stepping it
+	plain   []string // names of the columns as plain SQLite gives them, if they differ
+	busy    bool     // rows are stepping it
 }
 
 // newStmt reads a text; nothing is compiled yet.
