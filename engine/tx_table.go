@@ -1,11 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/tidemarkdb/tidemark/engine/row"
-	"github.com/tidwall/btree"
-)
+import "github.com/tidemarkdb/tidemark/engine/row"
 
 // TxTable is a transaction's handle of one table: row operations without a
 // look-up. It is valid while the transaction is open and its schema is the one
@@ -37,24 +32,6 @@ type TxTable struct {
 	puts uint64
 
 	tally *tally // shared with the handles it replaces
-}
-
-type txIndex struct {
-	def  *IndexDef
-	tree *indexTree
-	it   btree.MapIter[string, struct{}] // over tree
-	of   *indexTree                      // that it was made for
-
-	// The row Conflict was last asked about and found no rival for, with its
-	// entry: an Insert or Update of that row right after makes no key again.
-	free struct {
-		rec   row.Record
-		rowid int64
-		self  int64
-		puts  uint64
-		entry string
-		valid bool
-	}
 }
 
 // newTxTable makes a handle over a published table.
@@ -189,77 +166,6 @@ func (h *TxTable) log(o op) {
 	h.dirty = true
 	h.tx.stamp++
 	h.tx.ops.append(o)
-}
-
-// Conflict looks for another row whose key in the unique index ix equals that
-// of rec at rowid. Keys with a NULL equal nothing. The row self, if there is
-// one, does not count: it is the one about to be replaced.
-func (h *TxTable) Conflict(ix int, rec row.Record, rowid, self int64, hasSelf bool) (int64, bool, error) {
-	x := &h.indexes[ix]
-	x.free.valid = false
-	var null bool
-	h.newKey, null = h.keys.append(h.newKey[:0], x.def, rec, rowid)
-	entry := string(h.newKey)
-	if !null {
-		if x.of != x.tree {
-			x.of, x.it = x.tree, x.tree.Iter()
-		}
-		if other, found := rival(&x.it, entry[:len(entry)-rowidSize], self, hasSelf); found {
-			return other, true, nil
-		}
-	}
-	if !hasSelf {
-		self = rowid
-	}
-	x.free.rec, x.free.rowid, x.free.self, x.free.puts, x.free.entry, x.free.valid = rec, rowid, self, h.puts, entry, true
-	return 0, false, nil
-}
-
-// checkUnique makes sure that no unique index has a rival of the row, which
-// takes the place of self. It is free when Conflict was just asked the same.
-func (h *TxTable) checkUnique(rec row.Record, rowid, self int64) error {
-	for i := range h.indexes {
-		x := &h.indexes[i]
-		if !x.def.Unique || x.isFree(rec, rowid, h.puts) && x.free.self == self {
-			continue
-		}
-		if _, found, _ := h.Conflict(i, rec, rowid, self, true); found {
-			return newUniqueError(h.def, x.def)
-		}
-	}
-	return nil
-}
-
-// isFree reports whether free holds the entry of the row. The comparison of
-// the records is one of pointers when it is the same one.
-func (x *txIndex) isFree(rec row.Record, rowid int64, puts uint64) bool {
-	return x.free.valid && x.free.puts == puts && x.free.rowid == rowid && x.free.rec == rec
-}
-
-func (h *TxTable) addEntry(x *txIndex, rec row.Record, rowid int64) {
-	if x.isFree(rec, rowid, h.puts) {
-		x.tree.Set(x.free.entry, struct{}{})
-		return
-	}
-	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
-	x.tree.Set(string(h.newKey), struct{}{})
-}
-
-func (h *TxTable) dropEntry(x *txIndex, rec row.Record, rowid int64) {
-	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, rec, rowid)
-	x.tree.Delete(string(h.oldKey))
-}
-
-// moveEntry re-keys a row; an index none of whose columns changed is left
-// alone.
-func (h *TxTable) moveEntry(x *txIndex, old, rec row.Record, rowid int64) {
-	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, old, rowid)
-	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
-	if slices.Equal(h.oldKey, h.newKey) {
-		return
-	}
-	x.tree.Delete(string(h.oldKey))
-	x.tree.Set(string(h.newKey), struct{}{})
 }
 
 // freeze returns the state as of now. After it no node belongs to the
