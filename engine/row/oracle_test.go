@@ -244,3 +244,50 @@ func randomValue(r *rand.Rand) Value {
 	}
 	return TextValue(string(b))
 }
+
+// sample keeps the NULL, the texts for collations and every step-th of the
+// others, which ones depends on the seed.
+func sample(vs []Value, step int) (out []Value) {
+	step *= slower
+	for i, v := range vs {
+		if v.IsNull() || i >= len(vs)-len(orderTexts) || i%step == int(*seed)%step {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// compareAll asks SQLite to compare values pairwise and calls check with each
+// result (-1, 0, 1). The query gives, per x, its position and a string of '<',
+// '=' and '>' for every y in order, '?' where one is NULL.
+func compareAll(t *testing.T, db *sql.DB, n int, query string, check func(x, y, want int)) {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	seen := 0
+	for rows.Next() {
+		var x int
+		var results string
+		if err := rows.Scan(&x, &results); err != nil {
+			t.Fatal(err)
+		}
+		if len(results) != n {
+			t.Fatalf("%d results for %d values", len(results), n)
+		}
+		for y, c := range results {
+			if c != '?' {
+				check(x, y, int(c)-'=')
+			}
+		}
+		seen++
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if seen != n {
+		t.Fatalf("%d rows for %d values", seen, n)
+	}
+}

@@ -36,8 +36,11 @@ func checkRecord(t *testing.T, vs []Value) {
 		}
 	}
 	for i, v := range vs {
-		if have := rec.Column(i); !identical(have, v) {
-			t.Fatalf("column %d: %s, want %s", i, show(have), show(v))
+		// Record.Column starts at the first column each time.
+		if i < 300 || i > len(vs)-3 {
+			if have := rec.Column(i); !identical(have, v) {
+				t.Fatalf("column %d: %s, want %s", i, show(have), show(v))
+			}
 		}
 		if have := d.Column(i); !identical(have, v) {
 			t.Fatalf("decoder, column %d: %s, want %s", i, show(have), show(v))

@@ -1,0 +1,5 @@
+//go:build !race
+
+package row
+
+const slower = 1
