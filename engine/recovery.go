@@ -55,7 +55,34 @@ type commitEnd struct {
 	end  int64
 }
 
+// recover brings the store to the state its files hold.
 func (s *Store) recover(ctx context.Context, state *catalog.State) error {
+	r, err := s.scan(state)
+	if err != nil {
+		return err
+	}
+	root, err := r.replay.root()
+	if err != nil {
+		return corruptIn(r.lastPath(), 0, err)
+	}
+	s.durable.Store(root)
+	s.head.Store(root)
+	s.stats.RecoveredBytes = r.read
+	if err := s.removeStrays(); err != nil {
+		return err
+	}
+	if err := r.repair(); err != nil {
+		return err
+	}
+	if err := r.finish(ctx, state.Shards[0].CurrentGeneration); err != nil {
+		return err
+	}
+	s.event(Event{Kind: EventRecovered, LSN: root.lsn, Bytes: r.read})
+	return nil
+}
+
+// scan replays the log and changes nothing.
+func (s *Store) scan(state *catalog.State) (*recovery, error) {
 	shard := state.Shards[0]
 	s.shard, s.epoch = uint64(shard.ID), uint64(shard.WriterEpoch)+1
 	r := &recovery{s: s, replay: newReplay(emptyRoot())}
@@ -74,27 +101,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 			r.files = append(r.files, f)
 		}
 	}
-	if err := s.removeStrays(); err != nil {
-		return err
-	}
-	if err := r.scan(uint64(shard.WriterEpoch)); err != nil {
-		return err
-	}
-	root, err := r.replay.root()
-	if err != nil {
-		return corruptIn(r.lastPath(), 0, err)
-	}
-	s.durable.Store(root)
-	s.head.Store(root)
-	s.stats.RecoveredBytes = r.read
-	if err := r.repair(); err != nil {
-		return err
-	}
-	if err := r.finish(ctx, shard.CurrentGeneration); err != nil {
-		return err
-	}
-	s.event(Event{Kind: EventRecovered, LSN: root.lsn, Bytes: r.read})
-	return nil
+	return r, r.scan(uint64(shard.WriterEpoch))
 }
 
 func (r *recovery) lastPath() string {

@@ -41,6 +41,7 @@ func (r *recovery) cutAt(i int) (cut bool, err error) {
 			return false, err
 		}
 		if next.found {
+			behind = next
 			switch at := LSN(next.first.Commit.LSN); {
 			case at == missing:
 				return false, nil
@@ -70,7 +71,9 @@ func (r *recovery) next(i int) (evidence, error) {
 // file i, although later ones may be.
 func (r *recovery) judge(i int, missing LSN, behind evidence) error {
 	f := r.files[i]
-	f.dropped = max(f.stop.Offset, behind.end)
+	if behind.file == f {
+		f.dropped = max(f.stop.Offset, behind.end)
+	}
 	footer, err := findSeal(f, f.stop.Offset, missing)
 	if err != nil {
 		return fmt.Errorf("engine: reading %s: %w", f.path, err)
@@ -90,19 +93,39 @@ func (r *recovery) judge(i int, missing LSN, behind evidence) error {
 	reason := f.stop.Reason.String()
 	switch {
 	case synced >= missing:
-		reason = fmt.Sprintf("%s, where commit %d should be, and a later record says that it was synced up to %d", reason, missing, synced)
-	case behind.found && r.onlyMarkLost(f, behind.first, missing):
-		reason = fmt.Sprintf("%s in a close mark: commit %d behind it is whole", reason, missing)
-	default:
-		return nil
+		f, stop := locate(f, &behind)
+		return &CorruptError{File: f.path, Offset: stop.Offset, Reason: fmt.Sprintf(
+			"%s, where commit %d should be, and a later record says that it was synced up to %d", stop.Reason, missing, synced)}
+	case behind.file == f && behind.found && onlyMarkLost(f, behind.first, missing):
+		return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: fmt.Sprintf(
+			"%s in a close mark: commit %d behind it is whole", reason, missing)}
 	}
-	return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: reason}
+	return nil
+}
+
+// locate finds where the missing commit should be, when the next one is in
+// another file: there, unless that file begins with a whole transaction.
+func locate(f *logFile, next *evidence) (*logFile, wal.Stop) {
+	if next.file == f || !next.found {
+		return f, f.stop
+	}
+	sc := wal.NewScanner(next.file.file, next.file.start, next.first.Offset, next.file.salt)
+	records := uint64(0)
+	for fr, ok := sc.Next(); ok; fr, ok = sc.Next() {
+		if fr.Kind != wal.KindCloseMark {
+			records++
+		}
+	}
+	if f.seal == nil && sc.Offset() == next.first.Offset && records == next.first.Commit.Records {
+		return f, f.stop
+	}
+	return next.file, sc.Stop()
 }
 
 // onlyMarkLost reports whether the frame at the stop can only have been a
 // close mark. A close mark is synced before anything is appended behind it, so
 // a bad one in front of a whole transaction is no unsynced tail.
-func (r *recovery) onlyMarkLost(f *logFile, first wal.CommitAt, missing LSN) bool {
+func onlyMarkLost(f *logFile, first wal.CommitAt, missing LSN) bool {
 	if LSN(first.Commit.LSN) != missing || f.stop.Offset != f.end {
 		return false
 	}

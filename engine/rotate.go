@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/tidemarkdb/tidemark/catalog"
 )
 
 // chores are what the housekeeper does off the write lock, one at a time:
@@ -109,14 +111,20 @@ func (s *Store) housekeep() {
 			return
 		}
 		if err := chore(ctx); err != nil {
-			var lost *syncError
-			if errors.As(err, &lost) {
-				s.poison(err)
-			} else {
-				s.event(Event{Kind: EventBackgroundFailed, Err: err})
-			}
+			s.choreFailed(err)
 		}
 	}
+}
+
+// choreFailed poisons the engine after a failed sync and tells of any other
+// failure, which the next attempt or the next open makes good.
+func (s *Store) choreFailed(err error) {
+	var lost *syncError
+	if errors.As(err, &lost) {
+		s.poison(err)
+		return
+	}
+	s.event(Event{Kind: EventBackgroundFailed, Err: err})
 }
 
 // nextChore waits for the most urgent thing to do: what somebody waits for
@@ -158,6 +166,13 @@ func (s *Store) nextChore() func(context.Context) error {
 // current → appended to.
 func (s *Store) makeNext(ctx context.Context) error {
 	g, err := s.born(ctx, s.lastGeneration()+1)
+	if errors.Is(err, catalog.ErrPoisoned) || errors.Is(err, catalog.ErrOutcomeUnknown) {
+		// The catalog takes no more writes in this process, so the log can
+		// never go on in another file: only a reopen helps.
+		s.poison(err)
+	} else if err != nil {
+		s.choreFailed(err)
+	}
 	s.mu.Lock()
 	c := &s.chores
 	if err == nil {
@@ -173,7 +188,7 @@ func (s *Store) makeNext(ctx context.Context) error {
 	if err == nil {
 		s.event(Event{Kind: EventGenerationReady, Generation: g.number, File: g.path})
 	}
-	return err
+	return nil
 }
 
 // born reserves a generation, makes its file and names it current.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
-	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
@@ -70,14 +69,21 @@ func checkLeaks(t testing.TB, fs vfs.FS) {
 			t.Errorf("still open: %v", open)
 		}
 	}
-	for range 100 {
-		if n := loopsRunning(); n == 0 {
+	if n := loopsRunning(); n > 0 {
+		t.Errorf("%d goroutines of closed stores are still running", n)
+	}
+}
+
+// eventually waits for a condition that other goroutines bring about.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for range 20000 {
+		if cond() {
 			return
 		}
-		runtime.Gosched()
 		time.Sleep(time.Millisecond)
 	}
-	t.Error("goroutines of a closed store are still running")
+	t.Fatalf("waited in vain for %s", what)
 }
 
 func loopsRunning() int {
@@ -349,5 +355,3 @@ func cloneMem(t testing.TB, m *vfs.Mem) *vfs.Mem {
 	c.SetJournalLimit(0)
 	return c
 }
-
-var _ = row.Null

@@ -1,0 +1,306 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// specimen is a store whose files a test damages. Its log is replayed without
+// the catalog's cost, so that every bit can be flipped.
+type specimen struct {
+	mem    *vfs.Mem
+	state  catalog.State
+	id     [16]byte
+	states map[LSN]string
+	last   LSN
+	paths  []string
+	frames map[string][]wal.Frame
+	closed bool
+}
+
+// newSpecimen runs a scripted program, in generations of that size, and closes
+// the store, or leaves it as a crash does right after the last acknowledgment.
+func newSpecimen(t testing.TB, generationSize int64, steps int, closed bool, held func(k int) bool) *specimen {
+	t.Helper()
+	r := newCrashRun(t, vfs.NewMem(), generationSize)
+	s := r.open(t)
+	r.script(t, s, 0, steps, "a", held)
+	quiet(t, s)
+	sp := &specimen{states: r.states, last: LSN(steps), id: s.id, closed: closed, frames: map[string][]wal.Frame{}}
+	var err error
+	if sp.state, err = s.cat.State(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if closed {
+		must(t, s.Close())
+		sp.mem = cloneMem(t, r.mem)
+	} else {
+		sp.mem = cloneMem(t, r.mem)
+		must(t, s.Close())
+	}
+	for _, g := range sp.state.Generations {
+		sp.paths = append(sp.paths, g.Path)
+		f, err := sp.mem.OpenRead(g.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := f.Size()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, start, err := wal.ReadHeader(f, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sp.frames[g.Path] = append(sp.frames[g.Path], wal.Frame{Kind: wal.KindHeader, Payload: string(make([]byte, start-9))})
+		for sc := wal.NewScanner(f, start, size, h.Salt); ; {
+			fr, ok := sc.Next()
+			if !ok {
+				break
+			}
+			sp.frames[g.Path] = append(sp.frames[g.Path], fr)
+		}
+		must(t, f.Close())
+	}
+	return sp
+}
+
+// quiet waits until the housekeeper has nothing left to do.
+func quiet(t testing.TB, s *Store) {
+	t.Helper()
+	eventually(t, "the housekeeper to be idle", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c := &s.chores
+		return c.want == nil && (len(c.sealing) == 0 || c.stuck) && c.projected == s.durable.Load().schema && !c.refill
+	})
+}
+
+// scan replays the log and returns the state at the cut.
+func (sp *specimen) scan() (*Snapshot, error) {
+	s := &Store{opts: Options{Dir: "-"}.withDefaults(), fs: sp.mem, id: sp.id}
+	s.log.limit = s.opts.GenerationSize
+	defer func() {
+		for _, g := range s.gens {
+			if g.file != nil {
+				_ = g.file.Close()
+			}
+		}
+	}()
+	r, err := s.scan(&sp.state)
+	if err != nil {
+		return nil, err
+	}
+	root, err := r.replay.root()
+	if err != nil {
+		return nil, err
+	}
+	return root.snapshot(), nil
+}
+
+// check scans after a damage and compares with what must come of it.
+func (sp *specimen) check(t *testing.T, what, file string, offset int64, mustRefuse bool) {
+	t.Helper()
+	snap, err := sp.scan()
+	if err != nil {
+		var bad *CorruptError
+		if !errors.As(err, &bad) || bad.File != file || bad.Offset > offset {
+			t.Errorf("%s: error %v does not name the place", what, err)
+		}
+		return
+	}
+	if want, ok := sp.states[snap.LSN()]; !ok || dump(snap) != want {
+		t.Errorf("%s: a state that no commit left, at LSN %d:\n%s", what, snap.LSN(), dump(snap))
+	}
+	if mustRefuse {
+		t.Errorf("%s: opened, at LSN %d of %d", what, snap.LSN(), sp.last)
+	}
+}
+
+// synced returns the highest LSN that the frames of the store say was synced,
+// not counting what a frame says about itself.
+func (sp *specimen) synced(t *testing.T) LSN {
+	if sp.closed {
+		return sp.last
+	}
+	best := LSN(0)
+	for _, p := range sp.paths {
+		f, err := sp.mem.OpenRead(p)
+		must(t, err)
+		size, err := f.Size()
+		must(t, err)
+		h, start, err := wal.ReadHeader(f, size)
+		must(t, err)
+		for c, err := range wal.FindCommits(f, start, size, h.Salt) {
+			must(t, err)
+			best = max(best, LSN(c.Synced()))
+		}
+		must(t, f.Close())
+	}
+	return best
+}
+
+// TestFlippedBits flips the bits of the log, one at a time: one of each byte,
+// or all with -crash-every 1.
+func TestFlippedBits(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		generation int64
+		steps      int
+		closed     bool
+		held       func(k int) bool
+	}{
+		{"closed", 0, 7, true, nil},
+		{"crashed", 0, 7, false, nil},
+		{"crashed behind a batch", 0, 8, false, func(k int) bool { return k >= 4 }},
+		{"rotated and closed", 1 << 10, 8, true, nil},
+		{"rotated and crashed", 1 << 10, 8, false, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sp := newSpecimen(t, c.generation, c.steps, c.closed, c.held)
+			if snap, err := sp.scan(); err != nil || snap.LSN() != sp.last {
+				t.Fatalf("the undamaged log: %v", err)
+			}
+			synced := sp.synced(t)
+			flips := 0
+			last := LSN(0)
+			for _, path := range sp.paths {
+				data := readFile(t, sp.mem, path)
+				file, err := sp.mem.Open(path)
+				must(t, err)
+				for i, fr := range sp.frames[path] {
+					lsn := last + 1 // the transaction the frame belongs to
+					switch fr.Kind {
+					case wal.KindCommit:
+						last++
+					case wal.KindHeader, wal.KindSeal:
+						lsn = 0 // always synced before it is used
+					case wal.KindCloseMark:
+						lsn = ^LSN(0) // may be lost, with nothing else
+					}
+					for off := fr.Offset; off < fr.End(); off++ {
+						for bit := range 8 {
+							if *crashEvery != 1 && bit != int(off%8) {
+								continue
+							}
+							if fr.Kind == wal.KindPut && len(fr.Payload) > 1000 && off > fr.Offset+64 && off < fr.End()-16 && (off%61 != 0 || bit != int(off%8)) {
+								continue // one bit in 500 of a large row
+							}
+							if _, err := file.WriteAt([]byte{data[off] ^ 1<<bit}, off); err != nil {
+								t.Fatal(err)
+							}
+							flips++
+							sp.check(t, fmt.Sprintf("%s: bit %d of byte %d, frame %d (%s)", path, bit, off, i, fr.Kind), path, off, lsn <= synced)
+							if t.Failed() {
+								t.Fatalf("synced %d, frame of commit %d", synced, lsn)
+							}
+							if _, err := file.WriteAt(data[off:off+1], off); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}
+				}
+				must(t, file.Close())
+			}
+			t.Logf("%d bits flipped", flips)
+		})
+	}
+}
+
+// TestCutAtEveryByte cuts the log at every byte behind its header: what opens
+// is a prefix. Of a generation that others follow, nothing may be missing.
+func TestCutAtEveryByte(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		generation int64
+		steps      int
+	}{{"one file", 0, 12}, {"rotated", 1 << 10, 8}} {
+		t.Run(c.name, func(t *testing.T) {
+			sp := newSpecimen(t, c.generation, c.steps, true, nil)
+			cuts := 0
+			for i, path := range sp.paths {
+				data := readFile(t, sp.mem, path)
+				frames := sp.frames[path]
+				needed := len(frames) > 1 && i+1 < len(sp.paths) && len(sp.frames[sp.paths[i+1]]) > 1
+				end := frames[len(frames)-1].End()
+				for at := end; at >= frames[0].End(); at-- {
+					writeFile(t, sp.mem, path, data[:at])
+					cuts++
+					snap, err := sp.scan()
+					var bad *CorruptError
+					switch {
+					case needed && at < end:
+						if !errors.As(err, &bad) || bad.File != path {
+							t.Fatalf("%s cut at %d: %v", path, at, err)
+						}
+					case err != nil:
+						t.Fatalf("%s cut at %d: %v", path, at, err)
+					case dump(snap) != sp.states[snap.LSN()]:
+						t.Fatalf("%s cut at %d: no state of the program at LSN %d", path, at, snap.LSN())
+					}
+				}
+				// Without its header a file that was in use is damage.
+				for at := frames[0].End() - 1; at >= 0; at-- {
+					writeFile(t, sp.mem, path, data[:at])
+					cuts++
+					if _, err := sp.scan(); err == nil {
+						t.Fatalf("%s cut at %d, inside of its header, opens", path, at)
+					}
+				}
+				writeFile(t, sp.mem, path, data)
+			}
+			t.Logf("%d cuts", cuts)
+		})
+	}
+}
+
+// TestRandomDamage overwrites, zeroes, moves and repeats ranges of the log.
+func TestRandomDamage(t *testing.T) {
+	sp := newSpecimen(t, 4<<10, 16, true, nil)
+	rng := rand.New(rand.NewPCG(*crashSeed, 7))
+	t.Logf("seed %d", *crashSeed)
+	opened := 0
+	for range 3000 {
+		path := sp.paths[rng.IntN(len(sp.paths))]
+		data := readFile(t, sp.mem, path)
+		bad := append([]byte(nil), data...)
+		n := 1 + rng.IntN(min(len(bad), 2000))
+		from, to := rng.IntN(len(bad)-n+1), rng.IntN(len(bad)-n+1)
+		switch rng.IntN(4) {
+		case 0:
+			clear(bad[to : to+n])
+		case 1:
+			copy(bad[to:to+n], data[from:from+n])
+		case 2:
+			for i := range n {
+				bad[to+i] = byte(rng.Uint32())
+			}
+		case 3:
+			bad = append(bad[:to], bad[to+n:]...)
+		}
+		writeFile(t, sp.mem, path, bad)
+		snap, err := sp.scan()
+		var damage *CorruptError
+		switch {
+		case err == nil:
+			opened++
+			if snap.LSN() != sp.last || dump(snap) != sp.states[sp.last] {
+				// A cut at the end takes the proof with it.
+				if want, ok := sp.states[snap.LSN()]; !ok || dump(snap) != want {
+					t.Fatalf("LSN %d:\n%s", snap.LSN(), dump(snap))
+				}
+			}
+		case !errors.As(err, &damage):
+			t.Fatalf("untyped error %v", err)
+		}
+		writeFile(t, sp.mem, path, data)
+	}
+	t.Logf("%d of 3000 opened, to a state of the program", opened)
+}
