@@ -69,16 +69,11 @@ type checker struct {
 //
 // It needs the memory of a second copy of the rows. progress, which may be
 // nil, counts bytes of the log. The error is about Check itself: ctx ended, or
-// the catalog or a directory could not be read.
+// the store was closed, the catalog or a directory could not be read.
 func (s *Store) Check(ctx context.Context, report func(Finding), progress func(done, total int64)) error {
 	// Sealing changes files under the reader: it waits until Check is done.
 	s.sealing.RLock()
-	defer func() {
-		s.sealing.RUnlock()
-		s.mu.Lock()
-		s.chores.work.Signal()
-		s.mu.Unlock()
-	}()
+	defer s.sealing.RUnlock()
 	if err := s.closed(); err != nil {
 		return err
 	}
@@ -102,7 +97,7 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 		return err
 	}
 	for _, t := range c.target.tables {
-		if err := ctx.Err(); err != nil {
+		if err := c.ended(); err != nil {
 			return err
 		}
 		t.verify(func(text string) { c.report(Finding{Damage, "", 0, text}) })
@@ -111,6 +106,15 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 		progress(c.total, c.total)
 	}
 	return c.strays()
+}
+
+// ended reports that the check must stop: its context ended or the store was
+// closed.
+func (c *checker) ended() error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	return c.s.closed()
 }
 
 func (c *checker) files(state *catalog.State) error {
@@ -170,7 +174,7 @@ func (c *checker) replay(files []*logFile) error {
 		if r.last == c.target.lsn {
 			break
 		}
-		if err := c.ctx.Err(); err != nil {
+		if err := c.ended(); err != nil {
 			return err
 		}
 		r.replay.startGeneration()
@@ -188,7 +192,7 @@ func (c *checker) replay(files []*logFile) error {
 		return nil
 	}
 	for i, t := range c.target.tables {
-		if err := c.ctx.Err(); err != nil {
+		if err := c.ended(); err != nil {
 			return err
 		}
 		if t.def.Durable {

@@ -198,7 +198,7 @@ func (c *checker) sealedFile(f *logFile) error {
 func (c *checker) tick(n int64) error {
 	const every = 1 << 20
 	if was := c.done; was/every != (was+n)/every {
-		if err := c.ctx.Err(); err != nil {
+		if err := c.ended(); err != nil {
 			return err
 		}
 		if c.progress != nil {

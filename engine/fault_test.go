@@ -42,11 +42,12 @@ func (r *faultRun) program(t testing.TB, o Options, steps int) {
 		}
 		first := int(s.Durable().LSN())
 		for k := first; k < max(first, steps*(half+1)/2); k++ {
-			lsn, err := tryUpdate(s, step(k, "a"))
+			lsn, err := tryUpdate(s, func(tx *Tx) error {
+				err := step(k, "a")(tx)
+				r.states[tx.Base()+1] = dumpTx(tx) // also an append that fails may leave it
+				return err
+			})
 			if err == nil {
-				if s.Poisoned() == nil {
-					r.states[lsn] = dump(s.Head())
-				}
 				if err = s.WaitDurable(context.Background(), lsn); err == nil {
 					r.acks = append(r.acks, ack{r.mem.Ops(), lsn})
 					continue

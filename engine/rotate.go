@@ -9,12 +9,14 @@ import (
 	"github.com/tidemarkdb/tidemark/catalog"
 )
 
-// chores are what the housekeeper does off the write lock, one at a time:
-// the file of the next generation, blocks of ids, the projection of the schema
-// into the catalog, the sealing of generations. Guarded by Store.mu.
+// chores are what is done off the write lock: by the housekeeper, one at a
+// time, what somebody may be waiting for (the file of the next generation, the
+// projection of the schema into the catalog, blocks of ids); by the sealer what
+// nobody waits for. Guarded by Store.mu.
 type chores struct {
-	work sync.Cond // the housekeeper waits on it; its lock is Store.mu
-	stop bool
+	work  sync.Cond // the housekeeper waits on it; its lock is Store.mu
+	seals sync.Cond // the sealer waits on it; its lock is Store.mu
+	stop  bool
 
 	want    *readiness    // a next generation is wanted
 	ready   []*generation // made, not yet in use, in order
@@ -68,7 +70,7 @@ func (s *Store) rotate() *readiness {
 	next := c.ready[0]
 	c.ready = c.ready[1:]
 	c.sealing = append(c.sealing, s.log.gen)
-	c.work.Signal() // the old one may be durable already
+	c.seals.Signal() // the old one may be durable already
 	s.stats.Rotations++
 	s.mu.Unlock()
 	s.log.gen, s.log.asked = next, false
@@ -76,9 +78,14 @@ func (s *Store) rotate() *readiness {
 	return nil
 }
 
-// due reports whether the housekeeper has something to do now that r is durable.
-func (c *chores) due(r *root) bool {
-	return c.projected != r.schema || c.sealable(r.lsn) != nil
+// published wakes who has something to do now that r is durable.
+func (c *chores) published(r *root) {
+	if c.projected != r.schema {
+		c.work.Signal()
+	}
+	if c.sealable(r.lsn) != nil {
+		c.seals.Signal()
+	}
 }
 
 // sealable returns the oldest generation that nothing is appended to any more,
@@ -97,11 +104,10 @@ func (c *chores) abandon(cause error) {
 		close(c.want.done)
 		c.want = nil
 	}
-	c.work.Signal()
 }
 
 // housekeep is the housekeeper's loop. It leaves when it is told to stop and
-// nothing is left to do, or the engine is poisoned.
+// nothing is left that has to be done.
 func (s *Store) housekeep() {
 	defer s.loops.Done()
 	ctx := context.Background()
@@ -150,9 +156,6 @@ func (s *Store) nextChore() func(context.Context) error {
 		case c.refill && !c.stop:
 			c.refill = false
 			return s.ids.refill
-		}
-		if g := c.sealable(durable.lsn); g != nil && s.sealing.TryLock() {
-			return func(ctx context.Context) error { return s.sealNext(ctx, g) }
 		}
 		if c.stop {
 			return nil
@@ -217,17 +220,46 @@ func (s *Store) lastGeneration() uint64 {
 	return s.gens[len(s.gens)-1].number
 }
 
-// sealNext seals the oldest generation that was rotated away from. A failure
-// costs nothing but the seal, which the next open makes.
-func (s *Store) sealNext(ctx context.Context, g *generation) error {
-	defer s.sealing.Unlock()
-	err := s.seal(ctx, g)
+// sealLoop seals the generations that were rotated away from, oldest first. A
+// failure costs nothing but the seal, which the next open makes.
+func (s *Store) sealLoop() {
+	defer s.loops.Done()
+	ctx := context.Background()
+	for {
+		g := s.nextSeal()
+		if g == nil {
+			return
+		}
+		s.sealing.Lock() // waits for a running Check
+		err := s.seal(ctx, g)
+		s.sealing.Unlock()
+		s.mu.Lock()
+		if err != nil {
+			s.chores.stuck = true
+		} else {
+			s.chores.sealing = s.chores.sealing[1:]
+		}
+		s.mu.Unlock()
+		if err != nil {
+			s.choreFailed(err)
+		}
+	}
+}
+
+// nextSeal waits for a generation that can be sealed; nil means stop.
+func (s *Store) nextSeal() *generation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		s.chores.stuck = true
-		return err
+	c := &s.chores
+	for {
+		if s.pipe.cause == nil {
+			if g := c.sealable(s.durable.Load().lsn); g != nil {
+				return g
+			}
+		}
+		if c.stop {
+			return nil
+		}
+		c.seals.Wait()
 	}
-	s.chores.sealing = s.chores.sealing[1:]
-	return nil
 }

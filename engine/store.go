@@ -65,7 +65,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		poisoned: make(chan struct{}), closing: make(chan struct{}),
 	}
 	s.log.limit = o.GenerationSize
-	s.pipe.work.L, s.chores.work.L = &s.mu, &s.mu
+	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]chan struct{}{}
 	defer func() {
@@ -93,9 +93,10 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 	s.writeLock(s.durable.Load().lsn)
-	s.loops.Add(2)
+	s.loops.Add(3)
 	go s.syncLoop()
 	go s.housekeep()
+	go s.sealLoop()
 	return s, nil
 }
 
@@ -188,7 +189,8 @@ func (s *Store) refusal() error {
 }
 
 // Close waits for what was appended to be durable, leaves a close mark and
-// releases everything. It refuses with ErrBusy while a transaction is open.
+// releases everything. It refuses with ErrBusy while a transaction is open, and
+// ends a running Check.
 // Closing a poisoned store writes nothing and returns the poison. Snapshots
 // stay readable after Close. A second Close does nothing.
 func (s *Store) Close() error {
@@ -219,6 +221,7 @@ func (s *Store) stopLoops() {
 	s.pipe.stop, s.chores.stop = true, true
 	s.pipe.work.Signal()
 	s.chores.work.Signal()
+	s.chores.seals.Signal()
 	s.mu.Unlock()
 	s.loops.Wait()
 }

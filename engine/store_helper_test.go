@@ -89,7 +89,7 @@ func eventually(t testing.TB, what string, cond func() bool) {
 func loopsRunning() int {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	return strings.Count(string(buf), "engine.(*Store).syncLoop") + strings.Count(string(buf), "engine.(*Store).housekeep")
+	return strings.Count(string(buf), "engine.(*Store).syncLoop") + strings.Count(string(buf), "engine.(*Store).housekeep") + strings.Count(string(buf), "engine.(*Store).sealLoop")
 }
 
 // update runs f in a transaction and returns its LSN without waiting for it.
@@ -167,9 +167,14 @@ func all(steps ...func(tx *Tx) error) func(tx *Tx) error {
 }
 
 // dump is the whole content of a snapshot as text.
-func dump(s *Snapshot) string {
+func dump(s *Snapshot) string { return dumpOf(s.Schema(), s.Table) }
+
+// dumpTx is what dump will say of the state a transaction leaves.
+func dumpTx(tx *Tx) string { return dumpOf(tx.Schema(), tx.View) }
+
+func dumpOf(s *Schema, table func(TableID) *Table) string {
 	var b strings.Builder
-	for _, o := range s.Schema().Objects() {
+	for _, o := range s.Objects() {
 		fmt.Fprintf(&b, "%s %s %s\n", o.Kind, o.Name, o.SQL)
 		if o.Kind != KindTable {
 			continue
@@ -177,7 +182,7 @@ func dump(s *Snapshot) string {
 		for _, ix := range o.Table.Indexes {
 			fmt.Fprintf(&b, " index %s %v\n", ix.Name, ix.Columns)
 		}
-		for it := s.Table(o.Table.ID).rows.Iter(); it.Next(); {
+		for it := table(o.Table.ID).rows.Iter(); it.Next(); {
 			fmt.Fprintf(&b, " %d %x\n", it.Key(), string(it.Value()))
 		}
 	}

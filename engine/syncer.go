@@ -118,9 +118,7 @@ func (s *Store) published(b *batch) {
 	s.pipe.inflight = nil
 	s.stats.synced(b.commits)
 	close(b.done)
-	if s.chores.due(b.last) {
-		s.chores.work.Signal()
-	}
+	s.chores.published(b.last)
 	s.mu.Unlock()
 	s.writeLock(b.last.lsn)
 }
