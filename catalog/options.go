@@ -32,7 +32,9 @@ type Options struct {
 }
 
 // Seam lets a test stand around every COMMIT of the writer: fail before it,
-// fail after it, or do it and report an error. name is the transaction's.
+// fail after it, or do it and report an error. name is the transaction's, for
+// example "seal-generation". The callback runs with the writer held: it may
+// read, and call [Copy], but a write from inside it waits for ever.
 type Seam struct {
 	Commit func(name string, commit func() error) error
 }

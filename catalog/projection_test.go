@@ -116,6 +116,23 @@ func TestProjectSchemaRefuses(t *testing.T) {
 	}
 }
 
+// TestOddNames: what SQLite takes as a name, the projection shows.
+func TestOddNames(t *testing.T) {
+	c, _ := newStore(t, Creation{})
+	p := Projection{SchemaVersion: 1}
+	for i, name := range []string{"", " ", "a\"b", "Größe", "select", "x\ny", "objects", "tables"} {
+		p.Tables = append(p.Tables, table(int64(i+1), 1, name))
+		p.Indexes = append(p.Indexes, IndexRow{ID: int64(i + 100), TableID: int64(i + 1), Version: 1, Name: name, Origin: "u", Columns: name})
+	}
+	if err := c.ProjectSchema(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.Inspect(t.Context(), "current_tables")
+	if err != nil || len(l.Rows) != len(p.Tables) {
+		t.Errorf("%d rows, %v", len(l.Rows), err)
+	}
+}
+
 // TestManyTables: a schema far larger than a descriptor may be.
 func TestManyTables(t *testing.T) {
 	ctx := t.Context()

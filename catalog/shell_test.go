@@ -11,13 +11,18 @@ import (
 // stockShell runs the machine's own sqlite3 on the catalog, read-only.
 func stockShell(t *testing.T, dir, sql string) string {
 	t.Helper()
+	return sqlite3(t, "-readonly", filepath.Join(dir, FileName), sql)
+}
+
+func sqlite3(t *testing.T, args ...string) string {
+	t.Helper()
 	path, err := exec.LookPath("sqlite3")
 	if err != nil {
 		t.Skip("no sqlite3 shell on this machine")
 	}
-	out, err := exec.CommandContext(t.Context(), path, "-readonly", filepath.Join(dir, FileName), sql).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", sql, err, out)
+		t.Fatalf("sqlite3 %q: %v\n%s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -65,6 +70,11 @@ func TestStockShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask()
+	// As in a directory that cannot be written, where no shared memory can be made.
+	immutable := "file:" + filepath.ToSlash(filepath.Join(c.options.Dir, FileName)) + "?immutable=1"
+	if got := sqlite3(t, immutable, `SELECT count(*) FROM live_object_roots`); got != "2" {
+		t.Errorf("immutable: %q", got)
+	}
 }
 
 // TestEveryViewIsListed keeps Views and the schema together, and reads each.

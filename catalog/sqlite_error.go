@@ -89,8 +89,16 @@ func guardCode(text string) Code {
 }
 
 // isStorageError tells the failures after which the file cannot be trusted by
-// this process any more.
+// this process any more. CANTOPEN is not one: a process out of descriptors
+// gets it for a new connection, and nothing was touched.
 func isStorageError(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.Code == CodeIO || e.Code == CodeCorrupt && e.Result != 0)
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Result & 0xff {
+	case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return true
+	}
+	return false
 }

@@ -141,11 +141,11 @@ CREATE TABLE indexes (
   until_version INTEGER CHECK (until_version IS NULL OR until_version BETWEEN 1 AND 4611686018427387903),
   schema_id INTEGER NOT NULL REFERENCES schema_contexts(schema_id),
   table_id INTEGER NOT NULL CHECK (table_id BETWEEN 1 AND 4611686018427387903),
-  name TEXT NOT NULL CHECK (length(name) >= 1),
+  name TEXT NOT NULL,
   sql TEXT,                                                                               -- NULL: automatic index of a constraint
   origin TEXT NOT NULL CHECK (origin IN ('c','u','pk')),
   is_unique INTEGER NOT NULL CHECK (is_unique IN (0,1)),
-  columns TEXT NOT NULL CHECK (length(columns) >= 1),                                     -- as written in a CREATE INDEX
+  columns TEXT NOT NULL,                                                                  -- as written in a CREATE INDEX
   PRIMARY KEY (timeline_id, index_id, version),
   CHECK (until_version IS NULL OR until_version > version),
   CHECK ((origin = 'c') = (sql IS NOT NULL))
@@ -295,7 +295,7 @@ CREATE TABLE tables (
   version INTEGER NOT NULL CHECK (version BETWEEN 0 AND 4611686018427387903),             -- LSN of the DDL that made this definition
   until_version INTEGER CHECK (until_version IS NULL OR until_version BETWEEN 1 AND 4611686018427387903),
   schema_id INTEGER NOT NULL REFERENCES schema_contexts(schema_id),                       -- context that recorded the row
-  name TEXT NOT NULL CHECK (length(name) >= 1),
+  name TEXT NOT NULL,                                                                     -- "" is a legal name in SQLite
   sql TEXT NOT NULL,
   columns INTEGER NOT NULL CHECK (columns BETWEEN 0 AND 32767),
   durable INTEGER NOT NULL CHECK (durable IN (0,1)),
