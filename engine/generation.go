@@ -125,7 +125,8 @@ func (s *Store) make(g *generation, first LSN) (err error) {
 		return fmt.Errorf("engine: directory of %s: %w", g.path, err)
 	}
 	f, err := s.fs.Create(g.path)
-	if errors.Is(err, fs.ErrExist) {
+	left := errors.Is(err, fs.ErrExist)
+	if left {
 		f, err = s.fs.Open(g.path)
 	}
 	if err != nil {
@@ -136,8 +137,10 @@ func (s *Store) make(g *generation, first LSN) (err error) {
 			_ = f.Close() // the first cause counts
 		}
 	}()
-	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("engine: creating %s: %w", g.path, err)
+	if left {
+		if err := f.Truncate(0); err != nil {
+			return fmt.Errorf("engine: creating %s: %w", g.path, err)
+		}
 	}
 	if _, err := f.WriteAt(b.Bytes(), 0); err != nil {
 		return fmt.Errorf("engine: header of %s: %w", g.path, err)

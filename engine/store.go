@@ -43,6 +43,7 @@ type Store struct {
 	chores chores
 	gens   []*generation // all, in log order
 	stats  Metrics
+	told   LSN // what LOCK says
 
 	ddls     atomic.Int64 // commits in chores.awaiting
 	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read

@@ -130,6 +130,9 @@ func (s *Store) writeLock(lsn LSN) {
 	if err := s.lock.Write(lockContents(os.Getpid(), lsn)); err != nil {
 		s.event(Event{Kind: EventBackgroundFailed, File: lockName, LSN: lsn, Err: err})
 	}
+	s.mu.Lock()
+	s.told = lsn
+	s.mu.Unlock()
 }
 
 // lockContents has a fixed length, so that one write in place replaces it.

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+var updateGolden = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *updateGolden {
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if got != string(want) {
+		t.Errorf("%s:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// fixedClock makes stores whose bytes do not depend on when they were made.
+func fixedClock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }
+
+// TestGoldenStore opens a store that an earlier version of the program wrote:
+// several sealed generations, an open one, indexes, a view. A store written once
+// is never written anew; a change of format adds another one.
+func TestGoldenStore(t *testing.T) {
+	const archive, content = "testdata/store-1.tar.gz", "store-1.txt"
+	if _, err := os.Stat(archive); *updateGolden && os.IsNotExist(err) {
+		writeGoldenStore(t, archive)
+	}
+	dir := t.TempDir()
+	unpack(t, archive, dir)
+	s, err := Open(t.Context(), Options{Dir: dir, GenerationSize: 2 << 10})
+	must(t, err)
+	golden(t, content, dump(s.Durable()))
+	checkStore(t, s)
+	// It is not only readable.
+	wait(t, s, update(t, s, put("t", 1000, 1, "written by this version")))
+	must(t, s.Close())
+	s, err = Open(t.Context(), Options{Dir: dir})
+	must(t, err)
+	if got := text(t, s.Durable(), "t", 1000); got != "written by this version" {
+		t.Errorf("read %q", got)
+	}
+	must(t, s.Close())
+	checkLeaks(t, nil)
+}
+
+func writeGoldenStore(t *testing.T, archive string) {
+	dir := t.TempDir()
+	o := Options{Dir: dir, Create: true, GenerationSize: 2 << 10, Now: fixedClock}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	for k := range 20 {
+		name := []string{"t", "u"}[k%2]
+		switch {
+		case k < 2:
+			wait(t, s, update(t, s, createTable(name)))
+		case k == 12:
+			wait(t, s, update(t, s, func(tx *Tx) error {
+				def := tx.Schema().Lookup("t").Table
+				if err := tx.Apply(CreateIndex{Table: def.ID, Index: testIndex("t_both", true, 1, 0)}); err != nil {
+					return err
+				}
+				return tx.Apply(CreateObject{Object: Object{Kind: KindView, Name: "v", SQL: "CREATE VIEW v AS SELECT 1"}})
+			}))
+		case k == 15:
+			must(t, s.Close())
+			s, err = Open(t.Context(), o)
+			must(t, err)
+		default:
+			wait(t, s, update(t, s, all(
+				put(name, int64(k), k, strings.Repeat("golden ", k*4)),
+				put(name, int64(k+100), nil, 1.5),
+				put(name, int64(2+k%2), k, []byte{byte(k), 0, 255}))))
+		}
+	}
+	wait(t, s, update(t, s, remove("t", 6)))
+	must(t, s.Close())
+	var buf bytes.Buffer
+	zw := gzip.NewWriter(&buf)
+	tw := tar.NewWriter(zw)
+	for _, e := range []string{"catalog.db", "objects"} {
+		must(t, filepath.WalkDir(filepath.Join(dir, e), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			if err := tw.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(data)), ModTime: fixedClock()}); err != nil {
+				return err
+			}
+			_, err = tw.Write(data)
+			return err
+		}))
+	}
+	must(t, tw.Close())
+	must(t, zw.Close())
+	must(t, os.MkdirAll("testdata", 0o755))
+	must(t, os.WriteFile(archive, buf.Bytes(), 0o644))
+}
+
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(archive)
+	must(t, err)
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	must(t, err)
+	for tr := tar.NewReader(zr); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return
+		}
+		must(t, err)
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		b, err := io.ReadAll(tr)
+		must(t, err)
+		must(t, os.WriteFile(path, b, 0o644))
+	}
+}
+
+// TestGoldenTrace pins the order of file operations, on which durability
+// rests: what is synced before what is relied on.
+func TestGoldenTrace(t *testing.T) {
+	tr := vfs.NewTrace(vfs.NewMem(), vfs.MutatingOps)
+	o := Options{Dir: t.TempDir(), FS: tr, Create: true, GenerationSize: 1 << 10, Now: fixedClock}
+	var b strings.Builder
+	part := func(name string) {
+		b.WriteString("# " + name + "\n" + strings.Join(tr.Take(), "\n") + "\n")
+	}
+	s, err := Open(context.Background(), o)
+	must(t, err)
+	part("create")
+	wait(t, s, update(t, s, createTable("t")))
+	settled(t, s)
+	part("create table")
+	wait(t, s, update(t, s, put("t", 1, 1, "a")))
+	settled(t, s)
+	part("insert")
+	wait(t, s, update(t, s, put("t", 2, 2, strings.Repeat("b", 1200))))
+	settled(t, s)
+	part("insert that fills the generation, and the next file")
+	wait(t, s, update(t, s, put("t", 3, 3, "c")))
+	settled(t, s)
+	part("insert into the next generation, and the seal")
+	must(t, s.Close())
+	part("close")
+	s, err = Open(context.Background(), o)
+	must(t, err)
+	part("open")
+	must(t, s.Close())
+	part("close without a commit")
+	golden(t, "trace.txt", b.String())
+}
+
+// settled waits until no goroutine of the store has anything to do.
+func settled(t *testing.T, s *Store) {
+	t.Helper()
+	quiet(t, s)
+	eventually(t, "LOCK to be written", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.told == s.durable.Load().lsn
+	})
+}
