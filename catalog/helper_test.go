@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"modernc.org/sqlite"
@@ -44,7 +45,11 @@ func openStore(t *testing.T, o Options) *Catalog {
 // newStore makes a store in a directory of its own.
 func newStore(t *testing.T, creation Creation) (*Catalog, State) {
 	t.Helper()
-	c := openStore(t, Options{Dir: t.TempDir(), Create: true})
+	dir := t.TempDir()
+	if creation == (Creation{}) {
+		copyTemplate(t, dir)
+	}
+	c := openStore(t, Options{Dir: dir, Create: true})
 	s, err := c.Initialize(t.Context(), creation)
 	if err != nil {
 		t.Fatal(err)
@@ -52,11 +57,48 @@ func newStore(t *testing.T, creation Creation) (*Catalog, State) {
 	return c, s
 }
 
-// makeStore makes a store and closes it.
+// template is a closed, empty store of the default kind, made once: most tests
+// want a store and are not about making one.
+var template = sync.OnceValues(func() (b []byte, err error) {
+	dir, err := os.MkdirTemp("", "catalog")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx := context.Background()
+	c, err := Open(ctx, Options{Dir: dir, Create: true})
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Initialize(ctx, Creation{})
+	if err := errors.Join(err, c.Close(ctx)); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, FileName))
+})
+
+// copyTemplate puts the template into dir.
+func copyTemplate(t *testing.T, dir string) {
+	t.Helper()
+	b, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, FileName), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeStore makes a store and closes it. Without options it is a copy of the
+// template.
 func makeStore(t *testing.T, o Options) (dir string) {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
+		if o.Fault == nil && o.files == nil {
+			copyTemplate(t, o.Dir)
+			return o.Dir
+		}
 	}
 	o.Create = true
 	c, err := Open(t.Context(), o)

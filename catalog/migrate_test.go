@@ -163,7 +163,7 @@ func TestNewerCatalogIsRefused(t *testing.T) {
 
 func TestVersionsDisagree(t *testing.T) {
 	dir := makeStore(t, Options{})
-	edit(t, dir, "PRAGMA user_version = 1")
+	edit(t, dir, "PRAGMA user_version = 0")
 	_, err := Open(t.Context(), Options{Dir: dir})
 	wantCode(t, err, CodeCorrupt)
 	if !errors.Is(err, ErrCorrupt) {
