@@ -1,6 +1,7 @@
 package vtab
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -51,13 +52,18 @@ func Open() (*Conn, error) {
 // OpenPlain opens a plain SQLite connection, without a session.
 func OpenPlain() (*Conn, error) { return open() }
 
-// open lets the binding open the connection, so that functions and collations
-// a program registered there exist on it, and then takes the handle over.
+// open lets the binding open the connection, and then takes the handle over. It
+// goes through the binding's registered driver: functions and collations that a
+// program registered with the package exist on that driver's connections only.
 func open() (*Conn, error) {
 	if err := registerModules(); err != nil {
 		return nil, err
 	}
-	inner, err := new(sqlite.Driver).Open(":memory:")
+	connector, err := sqlite.NewConnector(":memory:")
+	if err != nil {
+		return nil, fmt.Errorf("vtab: open: %w", err)
+	}
+	inner, err := connector.Connect(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("vtab: open: %w", err)
 	}

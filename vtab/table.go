@@ -35,6 +35,10 @@ type table struct {
 	late bool // joined a transaction that another table had begun
 }
 
+// goneDecl declares a table that the schema in force does not have any more:
+// SQLite connects a table to drop it. Any other use of it fails in refresh.
+const goneDecl = "CREATE TABLE x(gone)"
+
 // tableConnect is xCreate and xConnect of tidemark_open. Its arguments are the
 // connection's token, the table's id and a serial nobody reads: it only makes
 // the text another one when the table must be connected anew.
@@ -62,16 +66,18 @@ func tableConnect(tls *libc.TLS, db, aux uintptr, argc int32, argv, ppVtab, pzEr
 		return rc
 	}
 	t.id = engine.TableID(id)
-	if err := t.refresh(); err != nil {
-		fail(err)
-		return rc
-	}
-	decl := t.info.Decl
-	if decl == "" {
-		decl = Declaration(t.info.Def)
+	decl := goneDecl
+	if s := c.schema(); s == nil || s.Table(t.id) != nil {
+		if err := t.refresh(); err != nil {
+			fail(err)
+			return rc
+		}
+		if decl = t.info.Decl; decl == "" {
+			decl = Declaration(t.info.Def)
+		}
 	}
 	if rc := declare(tls, db, decl); rc != lib.SQLITE_OK {
-		fail(errorf(int(rc), "declare %s: %s", t.info.Def.Name, goString(lib.Xsqlite3_errmsg(tls, db))))
+		fail(errorf(int(rc), "declare table %d: %s", t.id, goString(lib.Xsqlite3_errmsg(tls, db))))
 		return rc
 	}
 	return t.attach(tls, db, ppVtab)
