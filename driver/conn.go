@@ -35,6 +35,7 @@ type conn struct {
 	busyTimeout time.Duration
 	affected    int64 // rows of the last INSERT, UPDATE or DELETE of the running call
 	closed      bool
+	bad         bool // a panic went through SQLite
 }
 
 var (
@@ -103,7 +104,7 @@ func (c *conn) setUp() error {
 
 // checkUsable reports that the connection can run a statement.
 func (c *conn) checkUsable(ctx context.Context) error {
-	if c.closed || c.db.Bad() {
+	if c.closed || c.unusable() {
 		return sqldriver.ErrBadConn
 	}
 	return ctx.Err()
@@ -125,7 +126,7 @@ func (c *conn) Ping(ctx context.Context) error {
 
 // IsValid reports whether the connection may go back to the pool. One that
 // caught a panic may not: SQLite's state is unknown then.
-func (c *conn) IsValid() bool { return !c.closed && !c.db.Bad() }
+func (c *conn) IsValid() bool { return !c.closed && !c.unusable() }
 
 // ResetSession ends what the last borrower of the connection left open.
 func (c *conn) ResetSession(context.Context) error {
@@ -148,7 +149,8 @@ func (c *conn) Prepare(query string) (sqldriver.Stmt, error) {
 }
 
 // PrepareContext reads a text and, where it is a single statement, compiles it.
-func (c *conn) PrepareContext(ctx context.Context, query string) (sqldriver.Stmt, error) {
+func (c *conn) PrepareContext(ctx context.Context, query string) (_ sqldriver.Stmt, err error) {
+	defer c.guard("prepare", &err)
 	if err := c.checkUsable(ctx); err != nil {
 		return nil, err
 	}
@@ -161,7 +163,8 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (sqldriver.Stmt
 }
 
 // ExecContext runs the statements of a text.
-func (c *conn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+func (c *conn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (_ sqldriver.Result, err error) {
+	defer c.guard("exec", &err)
 	if err := c.checkUsable(ctx); err != nil {
 		return nil, err
 	}
@@ -174,7 +177,8 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []sqldriver.N
 }
 
 // QueryContext runs the statements of a text and returns the rows of the last.
-func (c *conn) QueryContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+func (c *conn) QueryContext(ctx context.Context, query string, args []sqldriver.NamedValue) (_ sqldriver.Rows, err error) {
+	defer c.guard("query", &err)
 	if err := c.checkUsable(ctx); err != nil {
 		return nil, err
 	}
@@ -199,18 +203,15 @@ func (c *conn) Close() error {
 	if c.closed {
 		return nil
 	}
-	var errs []error
-	if !c.db.Bad() && c.tx.phase != idle {
-		errs = append(errs, c.rollback())
+	if c.unusable() { // SQLite's memory is lost, and nothing else
+		c.abandon()
+		c.closed = true
+		return wrapError("close", c.sh.release())
 	}
+	err := c.rollback()
 	c.closed = true
 	c.finalize()
-	errs = append(errs, c.db.Close())
-	if c.reads.etx != nil { // a panic left it behind
-		c.reads.etx.Rollback()
-	}
-	errs = append(errs, c.sh.release())
-	return wrapError("close", errors.Join(errs...))
+	return wrapError("close", errors.Join(err, c.db.Close(), c.sh.release()))
 }
 
 // finalize releases the statements the connection keeps for itself.

@@ -152,7 +152,7 @@ func (inst *instance) release() error {
 	}
 	var err error
 	if inst.state == instanceOpen {
-		err = inst.store.Close()
+		err = errors.Join(inst.store.Close(), inst.tables.close())
 	}
 	inst.state = instanceClosed
 	inst.events.close()

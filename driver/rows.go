@@ -56,7 +56,8 @@ func (p *piece) describe() error {
 func (r *rows) Columns() []string { return r.labels }
 
 // Next reads the next row.
-func (r *rows) Next(dest []sqldriver.Value) error {
+func (r *rows) Next(dest []sqldriver.Value) (err error) {
+	defer r.c.guard("query", &err)
 	if r.p == nil {
 		if len(r.given) == 0 {
 			return io.EOF
@@ -137,8 +138,14 @@ func (r *rows) finish(err error) error {
 }
 
 // Close ends the statement early.
-func (r *rows) Close() error {
-	err := r.finish(nil)
+func (r *rows) Close() (err error) {
+	defer r.c.guard("query", &err)
+	if r.c.unusable() {
+		r.watch.end()
+		r.open = false
+		return nil
+	}
+	err = r.finish(nil)
 	if r.copied {
 		r.p.finalize()
 	}

@@ -93,14 +93,15 @@ func (s *stmt) CheckNamedValue(nv *sqldriver.NamedValue) error {
 
 // Close releases the statement.
 func (s *stmt) Close() error {
-	if !s.c.closed {
+	if !s.c.closed && !s.c.unusable() {
 		s.finalize()
 	}
 	return nil
 }
 
 // ExecContext runs the text.
-func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (_ sqldriver.Result, err error) {
+	defer s.c.guard("exec", &err)
 	if err := s.c.checkUsable(ctx); err != nil {
 		return nil, err
 	}
@@ -108,7 +109,8 @@ func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sq
 }
 
 // QueryContext runs the text and returns the rows of its last statement.
-func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (_ sqldriver.Rows, err error) {
+	defer s.c.guard("query", &err)
 	if err := s.c.checkUsable(ctx); err != nil {
 		return nil, err
 	}

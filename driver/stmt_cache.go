@@ -28,6 +28,9 @@ func (k *stmtCache) take(c *conn, text string) *stmt {
 // second one of its text.
 func (k *stmtCache) put(s *stmt) {
 	s.inUse = false
+	if s.c.unusable() {
+		return
+	}
 	switch known := k.byText[s.text]; {
 	case known == s:
 		return

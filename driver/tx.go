@@ -14,7 +14,8 @@ type tx struct {
 
 // BeginTx opens a transaction. Isolation is serializable; LevelSnapshot is the
 // same thing for a transaction that only reads.
-func (c *conn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.Tx, error) {
+func (c *conn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (_ sqldriver.Tx, err error) {
+	defer c.guard("begin", &err)
 	if err := c.checkUsable(ctx); err != nil {
 		return nil, err
 	}
@@ -34,9 +35,13 @@ func (c *conn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (sqldriver
 
 // Commit makes the transaction durable. After an error it has ended all the
 // same: database/sql calls nothing more on it.
-func (t *tx) Commit() error {
+func (t *tx) Commit() (err error) {
 	c := t.c
-	err := c.commit(t.ctx)
+	defer c.guard("commit", &err)
+	if c.unusable() {
+		return sqldriver.ErrBadConn
+	}
+	err = c.commit(t.ctx)
 	if c.tx.phase != idle {
 		_ = c.rollback() // the error of the commit is the one to report
 	}
@@ -44,6 +49,10 @@ func (t *tx) Commit() error {
 }
 
 // Rollback ends the transaction without a trace.
-func (t *tx) Rollback() error {
+func (t *tx) Rollback() (err error) {
+	defer t.c.guard("rollback", &err)
+	if t.c.unusable() {
+		return sqldriver.ErrBadConn
+	}
 	return wrapError("rollback", t.c.rollback())
 }
