@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 // openInstances is how many engines the process has open.
@@ -96,6 +98,34 @@ func TestEngineKeysMustBeEqual(t *testing.T) {
 			t.Errorf("%q does not name %q", err, w)
 		}
 	}
+}
+
+// While another process holds the store's lock, the open is refused as busy and
+// says how that comes.
+func TestLockedElsewhere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	first, conn := connect(t, Config{Path: dir})
+	mustClose(t, conn, first)
+	lock, err := vfs.OS(dir).Lock("LOCK")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connector, err := NewConnector(Config{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = connector.Connect(t.Context())
+	var typed *Error
+	if !errors.Is(err, ErrBusy) || !errors.As(err, &typed) || typed.Op != "open" || !strings.Contains(err.Error(), "LOCK") {
+		t.Errorf("a locked store: %v", err)
+	}
+	// The connector is as good as new once the other is gone.
+	mustClose(t, lock)
+	c, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, c, connector)
 }
 
 // Opening and closing from many goroutines never meets a half-closed engine.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/vtab"
 )
@@ -61,6 +62,10 @@ func wrapError(op string, err error) error {
 	case errors.Is(err, engine.ErrLocked):
 		return coded(op, ErrBusy, err, "one process writes a store at a time; the holder has LOCK in the store's directory")
 	}
+	var refused *catalog.Error
+	if errors.As(err, &refused) {
+		return catalogError(op, err, refused)
+	}
 	var code Code
 	if errors.As(err, &code) {
 		return coded(op, code, err, "")
@@ -75,6 +80,35 @@ func wrapError(op string, err error) error {
 // coded makes an *Error that shows err's own message.
 func coded(op string, code Code, err error, hint string) *Error {
 	return &Error{Op: op, Code: int(code.Primary()), Extended: int(code), Hint: hint, Err: err}
+}
+
+// catalogError gives an error of the catalog the code that SQLite has for its
+// kind.
+func catalogError(op string, err error, refused *catalog.Error) *Error {
+	switch {
+	case errors.Is(err, catalog.ErrCorrupt):
+		damage := &CorruptError{File: catalog.FileName, Reason: refused.Error(), Err: err}
+		return coded(op, ErrCorrupt, damage, "the sqlite3 shell reads the file: PRAGMA integrity_check tells more")
+	case errors.Is(err, catalog.ErrNewer):
+		return coded(op, ErrCantOpen, err, "use the program that wrote it, or a newer one")
+	}
+	switch refused.Code {
+	case catalog.CodeMissing, catalog.CodeUnfinished:
+		return coded(op, ErrCantOpen, err, "mode=rwc creates a store and finishes an interrupted creation")
+	case catalog.CodeNotStore, catalog.CodeVersion, catalog.CodePolicy, catalog.CodeLibrary, catalog.CodeNetwork:
+		return coded(op, ErrCantOpen, err, "")
+	case catalog.CodeBusy:
+		return coded(op, ErrBusy, err, "")
+	case catalog.CodeFull:
+		return coded(op, ErrFull, err, "")
+	case catalog.CodeIO, catalog.CodePoisoned:
+		return coded(op, ErrIO, err, "")
+	case catalog.CodeReadOnly:
+		return coded(op, ErrReadOnly, err, "")
+	case catalog.CodeClosed:
+		return coded(op, ErrMisuse, err, "")
+	}
+	return coded(op, ErrInternal, err, "")
 }
 
 // nativeError carries over an error of SQLite itself.

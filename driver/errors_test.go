@@ -8,6 +8,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/vtab"
 )
@@ -85,6 +86,16 @@ func TestWrapError(t *testing.T) {
 		{"locked elsewhere", engine.ErrLocked, "", []error{ErrBusy, engine.ErrLocked}, nil, "", 5},
 		{"not a store", engine.ErrNotStore, "", []error{ErrCantOpen}, nil, "", 14},
 		{"closed", engine.ErrClosed, "", []error{ErrClosed, ErrMisuse}, nil, "", 21},
+		{
+			"damaged catalog", fmt.Errorf("engine: %w", &catalog.Error{Code: catalog.CodeDigest, Op: "state", Err: cause}), "",
+			[]error{ErrCorrupt, catalog.ErrCorrupt, cause}, []error{ErrIO}, "", 11,
+		},
+		{"newer store", &catalog.Error{Code: catalog.CodeVersion, Op: "open", Err: catalog.ErrNewer}, "", []error{ErrCantOpen, catalog.ErrNewer}, nil, "", 14},
+		{"not a catalog", &catalog.Error{Code: catalog.CodeNotStore, Op: "open"}, "", []error{ErrCantOpen}, nil, "", 14},
+		{"busy catalog", &catalog.Error{Code: catalog.CodeBusy, Op: "seal"}, "", []error{ErrBusy}, nil, "", 5},
+		{"full disk under the catalog", &catalog.Error{Code: catalog.CodeFull, Op: "seal"}, "", []error{ErrFull}, nil, "", 13},
+		{"poisoned catalog", &catalog.Error{Code: catalog.CodePoisoned, Op: "seal"}, "", []error{ErrIO}, nil, "", 10},
+		{"guard of the catalog", &catalog.Error{Code: catalog.CodeImmutable, Op: "seal"}, "", []error{ErrInternal, catalog.CodeImmutable}, nil, "", 2},
 		{"other", cause, "input/output error", []error{cause, ErrGeneric}, nil, "", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

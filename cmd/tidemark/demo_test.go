@@ -31,3 +31,16 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the store left behind: %q", got)
 	}
 }
+
+// Without the shell the demonstration says so and goes on.
+func TestDemoWithoutShell(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var out strings.Builder
+	d := demo{dir: "shop", std: streams{out: &out, err: &out}}
+	if err := d.shell(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "sqlite3 is not installed") {
+		t.Errorf("it says %q", out.String())
+	}
+}
