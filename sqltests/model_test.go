@@ -23,9 +23,9 @@ func code(err error) int {
 		return 0
 	case errors.As(err, &ours):
 		if ours.Extended != 0 {
-			return ours.Extended
+			return int(ours.Extended)
 		}
-		return ours.Code
+		return int(ours.Code)
 	case errors.As(err, &theirs):
 		return theirs.Code()
 	}
@@ -209,6 +209,11 @@ func modelRun(t *testing.T, rt *rapid.T) {
 func modelDiff(ctx context.Context, want, got *sql.Conn) string {
 	for _, tab := range append([]string{"sqlite_sequence"}, modelTables...) {
 		q := "SELECT *, rowid FROM " + tab + " ORDER BY rowid"
+		if tab == "sqlite_sequence" {
+			// SQLite writes a row of 0 for an INSERT … SELECT that finds nothing, and
+			// its own rowids depend on that.
+			q = "SELECT * FROM sqlite_sequence WHERE seq <> 0 ORDER BY name"
+		}
 		w, werr := modelRows(ctx, want, q)
 		g, gerr := modelRows(ctx, got, q)
 		if tab == "sqlite_sequence" && (werr != nil || gerr != nil) {

@@ -66,7 +66,7 @@ func TestStockShell(t *testing.T) {
 	}
 	waitFor(func() bool { return strings.Contains(ask("SELECT group_concat(name) FROM tables"), "orders") })
 	for q, want := range map[string]string{
-		"SELECT name FROM tables":                                                 "orders",
+		"SELECT DISTINCT name FROM tables":                                        "orders",
 		"SELECT name FROM indexes WHERE name='orders_sku'":                        "orders_sku",
 		"SELECT count(*) > 0 FROM objects":                                        "1",
 		"SELECT count(*) > 0 FROM generations WHERE state='open'":                 "1",
