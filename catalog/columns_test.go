@@ -171,11 +171,16 @@ func TestChecks(t *testing.T) {
 		{"indexes", "sql = NULL"},
 		{"indexes", "origin = 'u'"},
 	}
-	for _, c := range cases {
-		t.Run(c.table+"/"+c.set, func(t *testing.T) {
-			stmt := fmt.Sprintf("UPDATE %s SET %s", c.table, c.set)
-			if got := f.run(t, false, append(f.withoutTriggers(c.table), stmt)...); got.code != CodeCheck {
-				t.Errorf("%s: %q %s", stmt, got.code, got.text)
+	for _, table := range f.tables() {
+		f.inside(t, f.withoutTriggers(table), func(run func(string) outcome) {
+			for _, c := range cases {
+				if c.table != table {
+					continue
+				}
+				stmt := fmt.Sprintf("UPDATE %s SET %s", c.table, c.set)
+				if got := run(stmt); got.code != CodeCheck {
+					t.Errorf("%s: %q %s", stmt, got.code, got.text)
+				}
 			}
 		})
 	}
@@ -232,26 +237,30 @@ func TestColumnTypes(t *testing.T) {
 		if table == "never_row" {
 			continue
 		}
-		for _, c := range f.columns(t, table) {
-			values := wrong[c.kind]
-			if values == nil {
-				t.Fatalf("%s.%s has type %q", table, c.name, c.kind)
-			}
-			for _, v := range values {
-				stmt := fmt.Sprintf("UPDATE %s SET %s = %s", table, c.name, v)
-				if got := f.run(t, false, append(f.withoutTriggers(table), stmt)...); got.code != CodeType {
+		// One transaction a table: a refused statement leaves it as it was.
+		columns := f.columns(t, table)
+		f.inside(t, f.withoutTriggers(table), func(run func(string) outcome) {
+			for _, c := range columns {
+				values := wrong[c.kind]
+				if values == nil {
+					t.Fatalf("%s.%s has type %q", table, c.name, c.kind)
+				}
+				for _, v := range values {
+					stmt := fmt.Sprintf("UPDATE %s SET %s = %s", table, c.name, v)
+					if got := run(stmt); got.code != CodeType {
+						t.Errorf("%s: %q %s", stmt, got.code, got.text)
+					}
+				}
+				if !c.notNull {
+					continue
+				}
+				stmt := fmt.Sprintf("UPDATE %s SET %s = NULL", table, c.name)
+				got := run(stmt)
+				if rowid := c.pk && c.kind == "INTEGER"; got.code != CodeCheck && !(rowid && got.code == CodeType) {
 					t.Errorf("%s: %q %s", stmt, got.code, got.text)
 				}
 			}
-			if !c.notNull {
-				continue
-			}
-			stmt := fmt.Sprintf("UPDATE %s SET %s = NULL", table, c.name)
-			got := f.run(t, false, append(f.withoutTriggers(table), stmt)...)
-			if rowid := c.pk && c.kind == "INTEGER"; got.code != CodeCheck && !(rowid && got.code == CodeType) {
-				t.Errorf("%s: %q %s", stmt, got.code, got.text)
-			}
-		}
+		})
 	}
 }
 

@@ -143,6 +143,36 @@ func (f *fixture) run(t *testing.T, commit bool, statements ...string) outcome {
 	return o
 }
 
+// inside runs setup and then whatever body asks for in one transaction that is
+// rolled back. A refused statement changes nothing, so many fit into one.
+func (f *fixture) inside(t *testing.T, setup []string, body func(run func(sql string) outcome)) {
+	t.Helper()
+	ctx := t.Context()
+	tx, err := f.db.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := tx.Rollback(); err != nil {
+			t.Errorf("rollback: %v", err)
+		}
+	}()
+	for _, s := range setup {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	body(func(sql string) outcome {
+		_, err := tx.ExecContext(ctx, sql)
+		if err == nil {
+			return outcome{}
+		}
+		code, _ := classify(err)
+		f.observe(err.Error())
+		return outcome{code, err.Error()}
+	})
+}
+
 var (
 	raiseText = regexp.MustCompile(`RAISE\(ABORT,\s*'((?:[^']|'')*)'\)`)
 	checkText = regexp.MustCompile(`CHECK constraint failed: (?s:(.*?)) \(\d+\)`)

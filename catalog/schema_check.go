@@ -60,7 +60,7 @@ func checkSchema(ctx context.Context, db migrations.Querier, files fs.FS) error 
 		if !ok {
 			return refuse(CodeSchema, "open", "%s %s is missing", want.Type, want.Name)
 		}
-		if have.Table != want.Table || normalSQL(have.SQL) != normalSQL(want.SQL) {
+		if have.Table != want.Table || have.SQL != want.SQL && normalSQL(have.SQL) != normalSQL(want.SQL) {
 			return refuse(CodeSchema, "open", "%s %s was changed: stored %q, expected %q", want.Type, want.Name, have.SQL, want.SQL)
 		}
 		delete(found, key{want.Type, want.Name})
@@ -70,7 +70,7 @@ func checkSchema(ctx context.Context, db migrations.Querier, files fs.FS) error 
 	}
 	for _, extra := range stored {
 		if _, left := found[key{extra.Type, extra.Name}]; left && extra.Type == "trigger" && protected[strings.ToLower(extra.Table)] {
-			return refuse(CodeSchema, "open", "trigger %s on %s %s is not the program's", extra.Name, "protected", extra.Table)
+			return refuse(CodeSchema, "open", "trigger %s on %s is not the program's", extra.Name, extra.Table)
 		}
 	}
 	return nil
