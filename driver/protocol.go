@@ -39,6 +39,7 @@ type txn struct {
 	phase     phase
 	readOnly  bool
 	savepoint bool     // a SAVEPOINT opened it
+	api       bool     // database/sql's BeginTx opened it
 	names     []string // open savepoints, outermost first
 	ddl       bool     // it changed the store's schema, so a rollback changes the mirror
 	temp      bool     // it changed native schemas, so a rollback changes names
@@ -238,22 +239,36 @@ func (c *conn) settle(ctx context.Context, err error, does ending) error {
 		if does != commits || err != nil {
 			c.undo(was)
 		}
-		if does == goesOn || err != nil {
+		if was.breaks(err, does) {
 			c.tx.phase = broken
 		}
 	}
 	base := c.reads.base
-	c.endStore() // before any waiting: the next writer builds on the commit
-	if err != nil {
-		return c.holdBack(ctx, err, base)
-	}
-	if lsn != 0 {
-		err = c.waitDurable(ctx, lsn)
+	c.endStore()  // before any waiting: the next writer builds on the commit
+	if lsn != 0 { // also of a statement that failed: OR FAIL keeps what it had done
+		if wait := c.waitDurable(ctx, lsn); wait != nil {
+			return wait
+		}
 		if c.reads.active > 0 {
 			c.pin(c.store.Durable()) // the rows of later statements show the write
 		}
 	}
-	return err
+	return c.holdBack(ctx, err, base)
+}
+
+// breaks reports whether a transaction that SQLite ended is kept as broken, so
+// that statements meant for it are not run, and committed, one by one. A
+// transaction of database/sql always is: its user cannot see that it ended. One
+// begun by text is not where the text asked for the end: COMMIT, and ROLLBACK as
+// a constraint's resolution, leave SQLite's users in autocommit.
+func (t *txn) breaks(err error, does ending) bool {
+	switch {
+	case err == nil:
+		return does == goesOn
+	case t.api:
+		return true
+	}
+	return does != commits && !errors.Is(asCode(err), ErrConstraint)
 }
 
 // endStore releases the write lock, unless the commit did, and the snapshot.

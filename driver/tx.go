@@ -30,6 +30,7 @@ func (c *conn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (_ sqldriv
 	if err := c.begin(ctx, c.sh.cfg.Txlock == "immediate", opts.ReadOnly); err != nil {
 		return nil, wrapError("begin", err)
 	}
+	c.tx.api = true
 	return &tx{c, ctx}, nil
 }
 
