@@ -54,14 +54,10 @@ func (r *faultRun) program(t testing.TB, o Options, steps int) {
 				}
 			}
 			r.refused(t, s, err)
-			if s.Poisoned() == nil {
-				k-- // a refusal for lack of space or of a next file: try again
-				if len(r.errs) > 1000 {
-					t.Fatal("refused without end")
-				}
-			} else {
+			if s.Poisoned() != nil || len(r.errs) > 10 {
 				break
 			}
+			k-- // refused for lack of space or of a next file: try again
 		}
 		if err := s.Close(); err != nil {
 			r.errs = append(r.errs, err)

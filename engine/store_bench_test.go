@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// BenchmarkSync is the floor of a commit: one write into a preallocated file
+// and one data sync.
+func BenchmarkSync(b *testing.B) {
+	fs := vfs.OS(b.TempDir())
+	f, err := fs.Create("f")
+	must(b, err)
+	defer f.Close()
+	must(b, f.Preallocate(64<<20))
+	must(b, f.Sync())
+	buf := make([]byte, 120)
+	times := make([]time.Duration, 0, b.N)
+	b.ResetTimer()
+	for i := range b.N {
+		start := time.Now()
+		_, err := f.WriteAt(buf, int64(i*len(buf)%(60<<20)))
+		must(b, err)
+		must(b, f.SyncData())
+		times = append(times, time.Since(start))
+	}
+	reportP50(b, times)
+}
+
+func reportP50(b *testing.B, times []time.Duration) {
+	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
+}
+
+// BenchmarkCommit is one writer, every commit acknowledged.
+func BenchmarkCommit(b *testing.B) {
+	s := benchStore(b, nil)
+	times := make([]time.Duration, 0, b.N)
+	b.ResetTimer()
+	for i := range b.N {
+		start := time.Now()
+		wait(b, s, update(b, s, put("t", int64(i), i, "some twenty bytes ...")))
+		times = append(times, time.Since(start))
+	}
+	b.StopTimer()
+	reportP50(b, times)
+}
+
+// BenchmarkCommitParallel is 16 and 64 writers.
+func BenchmarkCommitParallel(b *testing.B) {
+	for _, writers := range []int{16, 64} {
+		b.Run(map[int]string{16: "16", 64: "64"}[writers], func(b *testing.B) {
+			s := benchStore(b, nil)
+			var id atomic.Int64
+			b.SetParallelism(writers)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					i := id.Add(1)
+					lsn, err := tryUpdate(s, put("t", i, i, "some twenty bytes ..."))
+					if err == nil {
+						err = s.WaitDurable(context.Background(), lsn)
+					}
+					if err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.StopTimer()
+			b.ReportMetric(s.Metrics().MeanBatch(), "commits/sync")
+		})
+	}
+}
+
+// BenchmarkCommitInMemory is a commit without a disk.
+func BenchmarkCommitInMemory(b *testing.B) {
+	m := vfs.NewMem()
+	m.SetJournalLimit(0)
+	s := benchStore(b, m)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		wait(b, s, update(b, s, put("t", int64(i), i, "some twenty bytes ...")))
+	}
+}
+
+func benchStore(b *testing.B, fs vfs.FS) *Store {
+	s, err := Open(b.Context(), Options{Dir: b.TempDir(), FS: fs, Create: true})
+	must(b, err)
+	b.Cleanup(func() { must(b, s.Close()) })
+	wait(b, s, update(b, s, createTable("t")))
+	return s
+}
+
+// BenchmarkRecovery replays rows of 250 bytes with one text index.
+func BenchmarkRecovery(b *testing.B) {
+	dir := b.TempDir()
+	o := Options{Dir: dir, Create: true}
+	s, err := Open(b.Context(), o)
+	must(b, err)
+	wait(b, s, update(b, s, createTable("t")))
+	const rows = 200_000
+	for i := 0; i < rows; {
+		var lsn LSN
+		for range 100 {
+			lsn = update(b, s, func(tx *Tx) error {
+				for range 10 {
+					i++
+					if err := put("t", int64(i*7919%1_000_003), i, fmt.Sprintf("%08x%s", i*2654435761, strings.Repeat("x", 222)))(tx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		wait(b, s, lsn)
+	}
+	must(b, s.Close())
+	b.ResetTimer()
+	for range b.N {
+		s, err := Open(b.Context(), o)
+		must(b, err)
+		b.SetBytes(s.Metrics().RecoveredBytes)
+		b.StopTimer()
+		must(b, s.Close())
+		b.StartTimer()
+	}
+}
