@@ -28,7 +28,8 @@ const (
 	fixShard, fixSealed                        = 8, 9 // generation 1 of the shard, sealed
 	fixOpen                                    = 12   // generation 2, open
 	fixFree                                    = 500  // reserved by the block, used by no row
-	fixUnreserved                              = 1 << 40
+
+	fixUnreserved = int64(1 << 40)
 )
 
 func newFixture(t *testing.T) *fixture {

@@ -53,6 +53,11 @@ func (c *Catalog) open(ctx context.Context) error {
 	if err := found.accept(latest, o); err != nil {
 		return err
 	}
+	if found.fresh {
+		if err := refuseOrphans(o.Dir); err != nil {
+			return err
+		}
+	}
 	c.current.Store(&Info{Policy: DefaultPolicy(), Version: latest, SQLiteVersion: version})
 	if !o.ReadOnly {
 		if err := c.openWriter(ctx); err != nil {
@@ -94,6 +99,9 @@ func (c *Catalog) ensureFile() error {
 		return &Error{Code: CodeIO, Op: "open", Err: err}
 	case !c.options.Create:
 		return refuse(CodeMissing, "open", "no store in %s: %s does not exist (mode=rwc creates it)", c.options.Dir, FileName)
+	}
+	if err := refuseOrphans(c.options.Dir); err != nil {
+		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
