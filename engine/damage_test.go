@@ -85,7 +85,7 @@ func quiet(t testing.TB, s *Store) {
 
 // scan replays the log and returns the state at the cut.
 func (sp *specimen) scan() (*Snapshot, error) {
-	s := &Store{opts: Options{Dir: "-"}.withDefaults(), fs: sp.mem, id: sp.id}
+	s := &Store{opts: Options{Dir: "-"}.withDefaults(), fs: sp.mem, id: sp.id, logBytes: map[TableID]int64{}}
 	s.log.limit = s.opts.GenerationSize
 	defer func() {
 		for _, g := range s.gens {

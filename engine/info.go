@@ -45,6 +45,9 @@ type TableInfo struct {
 	Resident Resident
 	Rows     int
 	Indexes  []string
+
+	ResidentBytes int64 // see Table.ResidentBytes
+	LogBytes      int64 // see Store.LogBytes
 }
 
 // String is the spelling of the option.
@@ -65,6 +68,7 @@ func (s *Store) TableInfos(snap *Snapshot) []TableInfo {
 		t := snap.Table(o.Table.ID)
 		info := TableInfo{
 			Table: o.Table.ID, Name: o.Table.Name, Durable: o.Table.Durable, Resident: o.Table.Resident, Rows: t.Len(),
+			ResidentBytes: t.ResidentBytes(), LogBytes: s.LogBytes(o.Table.ID),
 		}
 		for _, ix := range o.Table.Indexes {
 			info.Indexes = append(info.Indexes, ix.Name)

@@ -16,7 +16,8 @@ func TestInfos(t *testing.T) {
 	infos := s.TableInfos(s.Durable())
 	want := []TableInfo{
 		{Table: infos[0].Table, Name: "a", Durable: true, Indexes: []string{"a_c1"}},
-		{Table: infos[1].Table, Name: "b", Durable: true, Rows: 2, Indexes: []string{"b_c1"}},
+		{Table: infos[1].Table, Name: "b", Durable: true, Rows: 2, Indexes: []string{"b_c1"}, LogBytes: 2 * 24,
+			ResidentBytes: 2*rowOverhead + 2*entryOverhead + 4 + 5 + 2*12}, // two records, two keys
 	}
 	if !reflect.DeepEqual(infos, want) {
 		t.Errorf("%+v", infos)
@@ -32,6 +33,28 @@ func TestInfos(t *testing.T) {
 	if got := s.Settings()["shards"]; got != "1" {
 		t.Errorf("settings %v", s.Settings())
 	}
+}
+
+// TestLogBytes counts the same while the store runs and when it is opened.
+func TestLogBytes(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem()}
+	s := openStore(t, o)
+	wait(t, s, update(t, s, all(createTable("a"), createTable("b"), createTable("c"))))
+	for i := range int64(20) {
+		wait(t, s, update(t, s, all(put("a", i, 1, "x"), put("b", i, 2, strings.Repeat("y", int(i))), put("a", i, 3, "changed"))))
+	}
+	wait(t, s, update(t, s, all(remove("a", 1), remove("b", 1), remove("b", 2))))
+	before := s.TableInfos(s.Durable())
+	if before[0].LogBytes == 0 || before[1].LogBytes == 0 || before[2].LogBytes != 0 {
+		t.Errorf("%+v", before)
+	}
+	must(t, s.Close())
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	if after := s.TableInfos(s.Durable()); !reflect.DeepEqual(after, before) {
+		t.Errorf("%+v after reopen, before %+v", after, before)
+	}
+	must(t, s.Close())
 }
 
 // TestEvents follows what an operator is told over a life of a store.

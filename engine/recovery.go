@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -33,6 +34,7 @@ type recovery struct {
 	limit  LSN // last commit to replay, 0 for all there are
 	ends   []commitEnd
 	read   int64
+	sizes  tableBytes
 }
 
 // logFile is a generation during recovery.
@@ -68,6 +70,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	s.durable.Store(root)
 	s.head.Store(root)
 	s.stats.RecoveredBytes = r.read
+	r.sizes.addTo(s.logBytes)
 	if err := s.removeStrays(); err != nil {
 		return err
 	}
@@ -200,6 +203,7 @@ func (r *recovery) commit(f *logFile, tx []wal.Frame, fr wal.Frame) error {
 		if err := r.apply(t); err != nil {
 			return err
 		}
+		r.sizes.frame(t.Kind, []byte(t.Payload[:min(len(t.Payload), binary.MaxVarintLen64)]), t.End()-t.Offset)
 	}
 	if err := r.replay.commit(c, fr.Offset); err != nil {
 		return err

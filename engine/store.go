@@ -44,6 +44,8 @@ type Store struct {
 	gens   []*generation // all, in log order
 	stats  Metrics
 	told   LSN // what LOCK says
+	// logBytes counts the row frames of each table, dropped ones included.
+	logBytes map[TableID]int64
 
 	ddls     atomic.Int64 // commits in chores.awaiting
 	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
@@ -63,7 +65,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	o = o.withDefaults()
 	s := &Store{
 		opts: o, fs: o.FS, wl: newWriteLock(),
-		poisoned: make(chan struct{}), closing: make(chan struct{}),
+		poisoned: make(chan struct{}), closing: make(chan struct{}), logBytes: map[TableID]int64{},
 	}
 	s.log.limit = o.GenerationSize
 	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu

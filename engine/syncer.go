@@ -44,7 +44,9 @@ func (s *Store) attempted(lsn LSN) {
 
 // appended makes next the head and hands it to the syncer. The caller holds
 // the write lock.
-func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, bytes int64) {
+func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, frames []byte) {
+	var sizes tableBytes
+	sizes.frames(frames)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
@@ -60,7 +62,8 @@ func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, b
 		b.files = append(b.files, gen)
 	}
 	gen.info.committed(next.lsn, c.Records, gen.tail)
-	s.stats.appended(c.Records, bytes)
+	s.stats.appended(c.Records, int64(len(frames)))
+	sizes.addTo(s.logBytes)
 	if ddl {
 		s.awaitProjection(next.lsn)
 	}

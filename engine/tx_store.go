@@ -142,7 +142,7 @@ func (t *Tx) Commit() LSN {
 		return lsn
 	}
 	next := t.finish()
-	s.appended(next, gen, t.base.schema != next.schema, &t.commit, int64(len(t.frames)))
+	s.appended(next, gen, t.base.schema != next.schema, &t.commit, t.frames)
 	s.prepareAhead()
 	t.end()
 	return lsn
