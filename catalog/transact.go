@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -55,9 +56,9 @@ func (c *Catalog) writeLocked(ctx context.Context, op string, fn func(ctx contex
 	w := &writeTx{Tx: tx, ids: c.ids}
 	if err := fn(ctx, w); err != nil {
 		if errors.Is(err, errUnchanged) {
-			return wrap(op, tx.Rollback())
+			return wrap(op, rollback(tx))
 		}
-		return c.failed(op, errors.Join(err, tx.Rollback()))
+		return c.failed(op, errors.Join(err, rollback(tx)))
 	}
 	if err := tx.Commit(); err != nil {
 		return c.failed(op, err)
@@ -106,10 +107,16 @@ func (c *Catalog) read(ctx context.Context, op string, fn func(ctx context.Conte
 		return c.failed(op, err)
 	}
 	if err := fn(ctx, tx); err != nil {
-		return c.failed(op, errors.Join(err, tx.Rollback()))
+		return c.failed(op, errors.Join(err, rollback(tx)))
 	}
-	if err := tx.Rollback(); err != nil {
-		return c.failed(op, fmt.Errorf("end of read: %w", err))
+	return wrap(op, rollback(tx))
+}
+
+// rollback ends a transaction that database/sql may have ended already because
+// the context did.
+func rollback(tx *sqlx.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("rollback: %w", err)
 	}
 	return nil
 }
