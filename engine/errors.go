@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidemarkdb/tidemark/engine/vfs"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
@@ -83,7 +82,7 @@ func corruptIn(file string, offset int64, err error) error {
 	}
 	var w *wal.CorruptError
 	if errors.As(err, &w) {
-		return &CorruptError{File: file, Offset: int64(w.Offset), Reason: w.Reason, Err: err}
+		return &CorruptError{File: file, Offset: w.Offset, Reason: w.Reason, Err: err}
 	}
 	return &CorruptError{File: file, Offset: offset, Reason: err.Error(), Err: err}
 }
@@ -98,11 +97,4 @@ func (e *poisonError) Unwrap() []error { return []error{ErrPoisoned, e.cause} }
 // unknownOutcome wraps why the outcome of a commit is not known.
 func unknownOutcome(lsn LSN, cause error) error {
 	return fmt.Errorf("%w (LSN %d): %w", ErrOutcomeUnknown, lsn, cause)
-}
-
-func lockError(err error) error {
-	if errors.Is(err, vfs.ErrLocked) {
-		return fmt.Errorf("%w: %w", ErrLocked, err)
-	}
-	return err
 }

@@ -28,6 +28,7 @@ type generation struct {
 	salt   wal.Salt
 	file   vfs.File // nil once sealed and closed
 	start  int64    // end of the header
+	least  LSN      // no commit before it lies in the file
 
 	// The write end, guarded by the write lock.
 	tail      int64 // where the next frame goes
@@ -199,7 +200,7 @@ func (s *Store) open(g *generation, how func(name string) (vfs.File, error)) err
 	if err != nil {
 		return headerError(g.path, err)
 	}
-	g.epoch, g.salt, g.start, g.tail = h.WriterEpoch, h.Salt, start, start
+	g.epoch, g.salt, g.least, g.start, g.tail = h.WriterEpoch, h.Salt, LSN(h.FirstLSN), start, start
 	return checkHeader(g, &h, s.id, s.shard)
 }
 

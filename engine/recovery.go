@@ -199,6 +199,9 @@ func (r *recovery) commit(f *logFile, tx []wal.Frame, fr wal.Frame) error {
 	if len(c.Participants) != 1 || c.Participants[0].Shard != r.s.shard || c.Participants[0].End != uint64(fr.End()) {
 		return damaged(fr.Offset, "commit %d names participants %v, its frame ends at %d of shard %d", c.LSN, c.Participants, fr.End(), r.s.shard)
 	}
+	if LSN(c.LSN) < f.least {
+		return damaged(fr.Offset, "commit %d in a file that begins with %d", c.LSN, f.least)
+	}
 	for _, t := range tx {
 		if err := r.apply(t); err != nil {
 			return err
