@@ -246,12 +246,18 @@ func rowsEOF(tls *libc.TLS, cp uintptr) int32 {
 // rowsColumn is xColumn; a hidden column has the value of its argument.
 func rowsColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	q := rowCursorAt(cp)
-	defer q.m.c.guardColumn(tls, ctx, &rc)
+	done := false
+	defer func() {
+		if !done {
+			rc = q.m.c.failColumn(tls, ctx, recover())
+		}
+	}()
 	if h := int(k) - q.m.visible; h >= 0 {
 		setResult(tls, ctx, q.args[h])
 	} else if vals := q.rows[q.i]; int(k) < len(vals) {
 		setResult(tls, ctx, vals[k])
 	}
+	done = true
 	return lib.SQLITE_OK
 }
 

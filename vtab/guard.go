@@ -17,15 +17,13 @@ func (c *Conn) guard(op string, failed func(error)) {
 	}
 }
 
-// guardColumn is guard for xColumn, made to cost nothing while all is well.
-func (c *Conn) guardColumn(tls *libc.TLS, ctx uintptr, rc *int32) {
-	if r := recover(); r != nil {
-		err := c.panicked("column", r)
-		z := cString(tls, err.Error())
-		defer freeC(tls, z)
-		lib.Xsqlite3_result_error(tls, ctx, z, -1)
-		*rc = lib.SQLITE_ERROR
-	}
+// failColumn ends an xColumn that panicked with r.
+func (c *Conn) failColumn(tls *libc.TLS, ctx uintptr, r any) int32 {
+	err := c.panicked("column", r)
+	z := cString(tls, err.Error())
+	defer freeC(tls, z)
+	lib.Xsqlite3_result_error(tls, ctx, z, -1)
+	return lib.SQLITE_ERROR
 }
 
 func (c *Conn) panicked(op string, r any) error {

@@ -20,6 +20,14 @@ type frame struct {
 	vals  []row.Value
 }
 
+// column returns a column of the row; the hidden one is NULL.
+func (f *frame) column(k int) row.Value {
+	if k < len(f.vals) {
+		return f.vals[k]
+	}
+	return row.Value{}
+}
+
 func (c *Conn) pushFrame(f frame) { c.frames = append(c.frames, f) }
 
 func (c *Conn) popFrame() {
