@@ -71,7 +71,8 @@ A time.Time is stored as time_format says and always in UTC, so that stored
 texts sort as their times do. Columns declared DATE, DATETIME, TIMESTAMP or
 TIMESTAMPTZ are read as time.Time in time_zone where the value is a time; what
 is not is handed out as it was stored. A text without a zone is in UTC, as in
-SQLite. The result of an expression has no declared type: scan it as text.
+SQLite. The result of an expression has no declared type: scan it as text. 0 and
+1 in a column declared BOOLEAN are read as bool.
 
 Other arguments are stored by their kind: a bool as 0 or 1, JSON and types with
 MarshalText as text, a nil []byte as NULL. An unsigned number above the largest
