@@ -41,6 +41,18 @@ type session struct {
 	nested  map[string][]*Stmt // idle nested statements by text
 	running []uintptr          // sqlite3_stmt* of writing statements in Step, innermost last
 	scratch scratch
+
+	clause      Conflict // OR clause of the running statement, see SetClause
+	clauseKnown bool
+
+	trace func(callback string, t *table, n int32) // set by tests
+}
+
+// traced reports a callback to the test that watches; n is a savepoint or -1.
+func (t *table) traced(callback string, n int32) {
+	if t.c.trace != nil {
+		t.c.trace(callback, t, n)
+	}
 }
 
 // Attach binds the connection to a store. It must be called before the first
@@ -65,6 +77,15 @@ func (c *Conn) SetTx(tx *engine.Tx) {
 
 // Tx returns the transaction that is set; nil also after SQLite ended it.
 func (c *Conn) Tx() *engine.Tx { return c.tx }
+
+// SetClause tells the OR clause that the statement about to run was written
+// with, where SQLite does not: an explicit OR ABORT looks like none, and a text
+// that was given OR FAIL, so that a constraint's own FAIL can act, had none.
+// Whoever sets it unsets it after the statement.
+func (c *Conn) SetClause(mode Conflict) { c.clause, c.clauseKnown = mode, true }
+
+// UnsetClause leaves the OR clause to SQLite's report.
+func (c *Conn) UnsetClause() { c.clause, c.clauseKnown = Default, false }
 
 // TakeCommitted returns the LSN of the commit SQLite made since the last call,
 // 0 for one of a transaction that had written nothing. The caller waits for it

@@ -43,6 +43,7 @@ func (t *table) failTx(tls *libc.TLS, p uintptr, err error) int32 {
 // txBegin is xBegin: a statement is about to write to the table.
 func txBegin(tls *libc.TLS, p uintptr) (rc int32) {
 	t := tableAt(p)
+	t.traced("Begin", -1)
 	c := t.c
 	defer c.guard("begin", func(err error) { rc = t.failTx(tls, p, err) })
 	if c.tx == nil {
@@ -65,6 +66,7 @@ func txBegin(tls *libc.TLS, p uintptr) (rc int32) {
 // txSync is xSync.
 func txSync(tls *libc.TLS, p uintptr) (rc int32) {
 	t := tableAt(p)
+	t.traced("Sync", -1)
 	c := t.c
 	defer c.guard("sync", func(err error) { rc = t.failTx(tls, p, err) })
 	if c.tx == nil {
@@ -79,6 +81,7 @@ func txSync(tls *libc.TLS, p uintptr) (rc int32) {
 // txCommit is xCommit. SQLite ignores its result.
 func txCommit(tls *libc.TLS, p uintptr) (rc int32) {
 	t := tableAt(p)
+	t.traced("Commit", -1)
 	c := t.c
 	defer c.guard("commit", func(err error) { rc = t.failTx(tls, p, err) })
 	if c.tx == nil || !c.txs.begun {
@@ -94,6 +97,7 @@ func txCommit(tls *libc.TLS, p uintptr) (rc int32) {
 // txRollback is xRollback.
 func txRollback(tls *libc.TLS, p uintptr) (rc int32) {
 	t := tableAt(p)
+	t.traced("Rollback", -1)
 	c := t.c
 	defer c.guard("rollback", func(err error) { rc = t.failTx(tls, p, err) })
 	if c.tx == nil || !c.txs.begun {
@@ -117,6 +121,7 @@ func (c *Conn) endTx() {
 // engine's transaction, and its state is the one at the first xBegin.
 func txSavepoint(tls *libc.TLS, p uintptr, n int32) (rc int32) {
 	t := tableAt(p)
+	t.traced("Savepoint", n)
 	c := t.c
 	defer c.guard("savepoint", func(err error) { rc = t.failTx(tls, p, err) })
 	late := t.late
@@ -144,7 +149,9 @@ func txSavepoint(tls *libc.TLS, p uintptr, n int32) (rc int32) {
 
 // txRelease is xRelease: number n and all above it are gone.
 func txRelease(tls *libc.TLS, p uintptr, n int32) int32 {
-	s := &tableAt(p).c.txs
+	t := tableAt(p)
+	t.traced("Release", n)
+	s := &t.c.txs
 	k := len(s.marks)
 	for k > 0 && s.marks[k-1].number >= n {
 		k--
@@ -157,6 +164,7 @@ func txRelease(tls *libc.TLS, p uintptr, n int32) int32 {
 // than the engine's transaction.
 func txRollbackTo(tls *libc.TLS, p uintptr, n int32) (rc int32) {
 	t := tableAt(p)
+	t.traced("RollbackTo", n)
 	c := t.c
 	defer c.guard("rollback to", func(err error) { rc = t.failTx(tls, p, err) })
 	if c.tx == nil || !c.txs.begun {

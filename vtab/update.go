@@ -23,6 +23,7 @@ var errSkip = errors.New("vtab: row skipped")
 // several changes are undone to a mark.
 func tableUpdate(tls *libc.TLS, p uintptr, argc int32, argv, prowid uintptr) (rc int32) {
 	t := tableAt(p)
+	t.traced("Update", -1)
 	c := t.c
 	fail := func(err error) {
 		c.note(err)
@@ -108,7 +109,10 @@ func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
 	} else {
 		ch = new(change)
 	}
-	if mode == Abort { // SQLite's default; an explicit OR ABORT looks the same
+	switch {
+	case c.clauseKnown:
+		mode = c.clause
+	case mode == Abort: // SQLite's default; an explicit OR ABORT looks the same
 		mode = Default
 	}
 	ch.t, ch.c, ch.tls, ch.mode, ch.inserted = t, c, tls, mode, false
