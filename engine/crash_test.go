@@ -111,3 +111,25 @@ func TestTwoCrashes(t *testing.T) {
 		})
 	}
 }
+
+// TestBatchOverTwoFiles: commits before and behind a rotation that share a
+// round of syncing are all durable when the last one is acknowledged.
+func TestBatchOverTwoFiles(t *testing.T) {
+	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	s := r.open(t)
+	r.wait(t, s, r.commit(t, s, createTable("t")))
+	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500)))) // more than half: the next file is made
+	quiet(t, s)
+	r.hold()
+	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
+	last := r.commit(t, s, put("t", 3, 3, "z"))
+	if len(s.GenerationInfos()) != 2 || s.GenerationInfos()[1].FirstLSN != last {
+		t.Fatalf("%+v", s.GenerationInfos())
+	}
+	first := r.mem.Ops()
+	r.release()
+	r.wait(t, s, last)
+	n := r.images(t, first, 1, vfs.CrashOptions{Seed: *crashSeed}, nil)
+	must(t, s.Close())
+	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+}

@@ -114,7 +114,7 @@ func BenchmarkRecovery(b *testing.B) {
 			lsn = update(b, s, func(tx *Tx) error {
 				for range 10 {
 					i++
-					if err := put("t", int64(i*7919%1_000_003), i, fmt.Sprintf("%08x%s", i*2654435761, strings.Repeat("x", 222)))(tx); err != nil {
+					if err := put("t", int64(i*7919%1_000_003), i, fmt.Sprintf("%08x%s", uint32(i)*2654435761, strings.Repeat("x", 222)))(tx); err != nil {
 						return err
 					}
 				}
