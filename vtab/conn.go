@@ -23,9 +23,9 @@ type Conn struct {
 	inner driver.Conn
 	name  string // bind token, also the key under which callbacks find c
 
-	hold string // keeps bytes on their way to C off the caller's stack
-	last error  // side channel
-	bad  bool   // a panic was caught
+	lent uintptr // memory of maxLent bytes, see lend
+	last error   // side channel
+	bad  bool    // a panic was caught
 
 	authorizer func(action int, a1, a2, a3, a4 string) int
 
@@ -68,10 +68,11 @@ func open() (*Conn, error) {
 		return nil, fmt.Errorf("vtab: open: %w", err)
 	}
 	c := &Conn{tls: libc.NewTLS(), inner: inner}
+	c.lent = libc.Xmalloc(c.tls, maxLent)
 	c.interrupt.tls = libc.NewTLS()
 	if err := capture(c, inner); err != nil {
 		c.interrupt.tls.Close()
-		c.tls.Close()
+		c.closeTLS()
 		return nil, errors.Join(err, inner.Close())
 	}
 	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
@@ -99,11 +100,16 @@ func (c *Conn) Close() error {
 	c.inner = nil
 	forget(c)
 	c.closeSession()
-	c.tls.Close()
+	c.closeTLS()
 	if err != nil {
 		return fmt.Errorf("vtab: close: %w", err)
 	}
 	return nil
+}
+
+func (c *Conn) closeTLS() {
+	freeC(c.tls, c.lent)
+	c.tls.Close()
 }
 
 // Bad reports whether a callback panicked: SQLite's state is then unknown and
@@ -141,6 +147,15 @@ func (c *Conn) Interrupt() {
 	if c.interrupt.tls != nil {
 		lib.Xsqlite3_interrupt(c.interrupt.tls, c.db)
 	}
+}
+
+// ClearInterrupt takes an Interrupt back that the statement it was meant for has
+// noticed or survived. SQLite itself does so only when no statement is active, so
+// that one would end the others too.
+func (c *Conn) ClearInterrupt() {
+	c.interrupt.Lock()
+	defer c.interrupt.Unlock()
+	(*lib.Tsqlite3)(unsafe.Pointer(c.db)).Fu1.FisInterrupted = 0
 }
 
 // Exec runs every statement of sql; each takes its parameters from the start

@@ -209,7 +209,7 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 		}
 	}()
 	if !noChange(ctx) {
-		setResult(tls, ctx, q.column(int(k)))
+		q.t.c.setResult(tls, ctx, q.column(int(k)))
 	}
 	done = true
 	return lib.SQLITE_OK
@@ -235,6 +235,5 @@ func (q *cursor) column(k int) row.Value {
 // noChange is sqlite3_vtab_nochange without the call.
 func noChange(ctx uintptr) bool {
 	out := (*lib.Tsqlite3_context)(unsafe.Pointer(ctx)).FpOut
-	const flags = memNull | memZero
-	return (*lib.TMem)(unsafe.Pointer(out)).Fflags&flags == flags
+	return (*lib.TMem)(unsafe.Pointer(out)).Fflags&memMark == memMark
 }

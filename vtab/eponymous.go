@@ -253,9 +253,9 @@ func rowsColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 		}
 	}()
 	if h := int(k) - q.m.visible; h >= 0 {
-		setResult(tls, ctx, q.args[h])
+		q.m.c.setResult(tls, ctx, q.args[h])
 	} else if vals := q.rows[q.i]; int(k) < len(vals) {
-		setResult(tls, ctx, vals[k])
+		q.m.c.setResult(tls, ctx, vals[k])
 	}
 	done = true
 	return lib.SQLITE_OK

@@ -107,18 +107,14 @@ func (st *Stmt) BindReal(i int, v float64) error {
 
 // BindText binds a copy of a TEXT, NULs included.
 func (st *Stmt) BindText(i int, s string) error {
-	st.c.hold = s
-	rc := lib.Xsqlite3_bind_text64(st.c.tls, st.p, int32(i), bytesPointer(s), lib.Tsqlite3_uint64(len(s)), lib.SQLITE_TRANSIENT, lib.SQLITE_UTF8)
-	st.c.hold = ""
-	return st.bound(rc)
+	p, del := st.c.lend(s)
+	return st.bound(lib.Xsqlite3_bind_text64(st.c.tls, st.p, int32(i), p, lib.Tsqlite3_uint64(len(s)), del, lib.SQLITE_UTF8))
 }
 
 // BindBlob binds a copy of a BLOB.
 func (st *Stmt) BindBlob(i int, s string) error {
-	st.c.hold = s
-	rc := lib.Xsqlite3_bind_blob64(st.c.tls, st.p, int32(i), bytesPointer(s), lib.Tsqlite3_uint64(len(s)), lib.SQLITE_TRANSIENT)
-	st.c.hold = ""
-	return st.bound(rc)
+	p, del := st.c.lend(s)
+	return st.bound(lib.Xsqlite3_bind_blob64(st.c.tls, st.p, int32(i), p, lib.Tsqlite3_uint64(len(s)), del))
 }
 
 // Bind binds a value of any kind.

@@ -82,6 +82,5 @@ func (ch *change) move(old int64, next row.Record) error {
 
 // unchanged is sqlite3_value_nochange without the call.
 func unchanged(p uintptr) bool {
-	const flags = memNull | memZero
-	return (*lib.TMem)(unsafe.Pointer(p)).Fflags&flags == flags
+	return (*lib.TMem)(unsafe.Pointer(p)).Fflags&memMark == memMark
 }

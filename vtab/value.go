@@ -9,17 +9,11 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
-// Bits of Mem.flags, SQLite's own representation of a value. They are the same
-// for sqlite3_value and for a column of a result row.
+// Mem is SQLite's own representation of a value: a sqlite3_value, and a column of
+// a result row.
 const (
-	memNull    = 0x0001
-	memStr     = 0x0002
-	memInt     = 0x0004
-	memReal    = 0x0008
-	memBlob    = 0x0010
-	memIntReal = 0x0020
-	memZero    = 0x0400
-	memKind    = memNull | memStr | memInt | memReal | memBlob | memIntReal
+	memKind = lib.MEM_Null | lib.MEM_Str | lib.MEM_Int | lib.MEM_Real | lib.MEM_Blob | lib.MEM_IntReal
+	memMark = lib.MEM_Null | lib.MEM_Zero // a value without a result: "no change"
 
 	memSize = unsafe.Sizeof(lib.TMem{})
 )
@@ -30,18 +24,18 @@ const (
 // (UTF-16, zeroblob, several representations at once) goes through the API.
 func valueAt(tls *libc.TLS, p uintptr) row.Value {
 	m := (*lib.TMem)(unsafe.Pointer(p))
-	switch m.Fflags & (memKind | memZero) {
-	case memNull:
+	switch m.Fflags & (memKind | lib.MEM_Zero) {
+	case lib.MEM_Null:
 		return row.Value{}
-	case memInt:
+	case lib.MEM_Int:
 		return row.IntValue(*(*int64)(unsafe.Pointer(&m.Fu)))
-	case memReal:
+	case lib.MEM_Real:
 		return row.RealValue(*(*float64)(unsafe.Pointer(&m.Fu)))
-	case memStr:
+	case lib.MEM_Str:
 		if m.Fenc == lib.SQLITE_UTF8 {
 			return row.TextValue(borrow(m.Fz, int(m.Fn)))
 		}
-	case memBlob:
+	case lib.MEM_Blob:
 		return row.BlobValue(borrow(m.Fz, int(m.Fn)))
 	}
 	return valueByAPI(tls, p)
@@ -63,35 +57,65 @@ func valueByAPI(tls *libc.TLS, p uintptr) row.Value {
 	return row.Value{}
 }
 
-// emptyBytes stands for the address of a text or blob of length 0, which must
-// not be a null pointer (that would be NULL).
-var emptyBytes = [1]byte{}
-
-func bytesPointer(s string) uintptr {
-	if len(s) == 0 {
-		return uintptr(unsafe.Pointer(&emptyBytes))
-	}
-	return uintptr(unsafe.Pointer(unsafe.StringData(s)))
-}
-
 // setResult hands v to the C side as the result of a column or function.
-// SQLite copies texts and blobs before this returns: it may keep a result
-// longer than the row it came from lives.
-// The bytes of v must not be on a goroutine's stack, which can move; records
-// and what is reachable from a Conn are not.
-func setResult(tls *libc.TLS, ctx uintptr, v row.Value) {
+func (c *Conn) setResult(tls *libc.TLS, ctx uintptr, v row.Value) {
 	switch v.Kind() {
 	case row.Int:
 		lib.Xsqlite3_result_int64(tls, ctx, lib.Ti64(v.Int()))
 	case row.Real:
 		lib.Xsqlite3_result_double(tls, ctx, v.Real())
 	case row.Text:
-		s := v.Bytes()
-		lib.Xsqlite3_result_text64(tls, ctx, bytesPointer(s), lib.Tsqlite3_uint64(len(s)), lib.SQLITE_TRANSIENT, lib.SQLITE_UTF8)
+		if s := v.Bytes(); !fillResult(ctx, s, lib.MEM_Str|lib.MEM_Term) {
+			p, del := c.lend(s)
+			lib.Xsqlite3_result_text64(tls, ctx, p, lib.Tsqlite3_uint64(len(s)), del, lib.SQLITE_UTF8)
+		}
 	case row.Blob:
-		s := v.Bytes()
-		lib.Xsqlite3_result_blob64(tls, ctx, bytesPointer(s), lib.Tsqlite3_uint64(len(s)), lib.SQLITE_TRANSIENT)
+		if s := v.Bytes(); !fillResult(ctx, s, lib.MEM_Blob) {
+			p, del := c.lend(s)
+			lib.Xsqlite3_result_blob64(tls, ctx, p, lib.Tsqlite3_uint64(len(s)), del)
+		}
 	default:
 		lib.Xsqlite3_result_null(tls, ctx)
 	}
 }
+
+// fillResult copies a text or blob into the memory the result's register has
+// from an earlier row: what sqlite3_result_text does with SQLITE_TRANSIENT in
+// the end. It reports false when there is too little of it, or anything else
+// is unusual.
+func fillResult(ctx uintptr, s string, flags uint16) bool {
+	cx := (*lib.Tsqlite3_context)(unsafe.Pointer(ctx))
+	m := (*lib.TMem)(unsafe.Pointer(cx.FpOut))
+	if len(s) >= int(m.FszMalloc) || m.Fflags&(lib.MEM_Dyn|lib.MEM_Agg) != 0 || cx.Fenc != lib.SQLITE_UTF8 || len(s) > maxLent {
+		return false
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(m.FzMalloc)), len(s)+1)
+	copy(b, s)
+	b[len(s)] = 0
+	m.Fz, m.Fn, m.Fflags, m.Fenc = m.FzMalloc, int32(len(s)), flags, lib.SQLITE_UTF8
+	return true
+}
+
+// maxLent is the size of the memory a connection keeps for lend.
+const maxLent = 4096
+
+// lend copies s to the C side for a call that takes text or a blob, and returns
+// the destructor to pass along. What SQLite is given must not be Go memory: the
+// checks of pointers that the race detector turns on forbid it in the
+// transpiled code, and bytes on a stack could move.
+func (c *Conn) lend(s string) (p, destructor uintptr) {
+	if len(s) <= maxLent { // SQLite copies it; the copy's memory is used again
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(c.lent)), maxLent), s)
+		return c.lent, transient
+	}
+	p = lib.Xsqlite3_malloc64(c.tls, lib.Tsqlite3_uint64(len(s)))
+	if p == 0 {
+		panic(errOutOfMemory)
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(p)), len(s)), s)
+	return p, freeFunc
+}
+
+const transient = ^uintptr(0) // SQLITE_TRANSIENT
+
+var freeFunc = funcPointer(lib.Xsqlite3_free)
