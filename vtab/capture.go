@@ -84,9 +84,11 @@ func capture(c *Conn, inner driver.Conn) error {
 	return nil
 }
 
+// forget removes c. The address of its handle may belong to a new connection by
+// now, which must stay.
 func forget(c *Conn) {
 	conns.Delete(c.name)
-	conns.Delete(c.db)
+	conns.CompareAndDelete(c.db, c)
 }
 
 // bindCreate notes the handle and fails, so that nothing of the table stays.

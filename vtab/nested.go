@@ -36,15 +36,18 @@ func (c *Conn) giveNested(sql string, st *Stmt) {
 	c.nested[sql] = append(c.nested[sql], st)
 }
 
-// dropNested finalizes the idle statements of a text.
+// dropNested finalizes the idle statements of a text. They leave the pool
+// first: a statement may hold the last reference to its table, whose disconnect
+// comes back here while the statement is being finalized.
 func (c *Conn) dropNested(sql string) {
 	if sql == "" {
 		return
 	}
-	for _, st := range c.nested[sql] {
+	idle := c.nested[sql]
+	delete(c.nested, sql)
+	for _, st := range idle {
 		st.Finalize()
 	}
-	delete(c.nested, sql)
 }
 
 func (c *Conn) closeNested() {
