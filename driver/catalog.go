@@ -68,7 +68,7 @@ func (c *conn) attach(ctx context.Context, p *piece, b *binder) error {
 	if err := b.bind(q); err != nil {
 		return err
 	}
-	err = c.drain(ctx, q)
+	err = c.drain(ctx, q, c.watchContext(ctx))
 	c.names.forget()
 	if err != nil || p.Kind == sqltext.Detach {
 		return err

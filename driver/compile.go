@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -84,6 +85,7 @@ func (c *conn) build(p *piece) error {
 	if err != nil {
 		return err
 	}
+	p.clause = p.Or == sqltext.OnAbort || p.Or == 0 && c.failsBySchema(p.Stmt, p.to, schema)
 	p.finalize()
 	p.cols, p.labels, p.plain = nil, nil, nil
 	c.db.ClearError()
@@ -185,9 +187,32 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string
 		}
 	}
 	if s.Kind == sqltext.Insert && to == inStore {
-		c.spliceDefaults(s, schema, &e)
+		if err := c.spliceDefaults(s, schema, &e); err != nil {
+			return "", err
+		}
+	}
+	if s.Or == 0 && c.failsBySchema(s, to, schema) {
+		s.SpliceOrFail(&e)
 	}
 	return e.Apply(s.Text), nil
+}
+
+// failsBySchema reports that a constraint of the statement's table says ON
+// CONFLICT FAIL. SQLite keeps the rows before the failing one only when the
+// statement says so itself.
+func (c *conn) failsBySchema(s *sqltext.Stmt, to place, schema *engine.Schema) bool {
+	if to != inStore || s.Kind == sqltext.Delete {
+		return false
+	}
+	o := schema.Lookup(s.Target.Name)
+	if o == nil || o.Table == nil {
+		return false
+	}
+	info, err := c.sh.tables.info(o.Table)
+	if err != nil {
+		return false // reported where the table is connected
+	}
+	return info.Key == vtab.Fail || slices.Contains(info.NotNull, vtab.Fail) || slices.Contains(info.Indexes, vtab.Fail)
 }
 
 // precompile serves Prepare: errors in a single statement are found at once. The

@@ -75,9 +75,7 @@ func (c *conn) fillTemp(ctx context.Context, p *piece, b *binder, temp string) e
 	if err := b.bind(q); err != nil {
 		return err
 	}
-	w := c.watchContext(ctx)
-	err = c.drain(ctx, q)
-	w.end()
+	err = c.drain(ctx, q, c.watchContext(ctx))
 	c.names.forget()
 	return err
 }

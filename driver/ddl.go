@@ -88,9 +88,8 @@ func (c *conn) nativeDDL(ctx context.Context, p *piece, b *binder, where place) 
 	defer q.finalize()
 	w, err := c.start(ctx, q, b)
 	if err == nil {
-		err = c.drain(ctx, q)
+		err = c.drain(ctx, q, w)
 	}
-	w.end()
 	c.names.forget()
 	c.tx.temp = c.tx.phase == open
 	if where == inFile {

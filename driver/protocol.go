@@ -227,6 +227,12 @@ const (
 // statement's own error.
 func (c *conn) settle(ctx context.Context, err error, does ending) error {
 	lsn, _ := c.db.TakeCommitted()
+	if e, ok := errors.AsType[*vtab.Error](err); ok && e.Action == vtab.Rollback && !c.db.Autocommit() {
+		// ON CONFLICT ROLLBACK of a constraint, which SQLite was not told of.
+		if undone := c.db.Exec("ROLLBACK"); undone != nil {
+			return undone
+		}
+	}
 	if !c.db.Autocommit() {
 		return c.holdBack(ctx, err, c.reads.base)
 	}

@@ -215,34 +215,38 @@ func TestReadOnlyTx(t *testing.T) {
 }
 
 // A transaction that SQLite ends by itself refuses everything until it is rolled
-// back: else the rest of it would be committed statement by statement.
+// back: else the rest of it would be committed statement by statement. One begun
+// by text ends where its text asked for it, as in SQLite.
 func TestBrokenTransaction(t *testing.T) {
 	db := testDB(t, "")
-	mustExec(t, db, "CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES(1)")
+	mustExec(t, db, "CREATE TABLE t(a UNIQUE); CREATE TABLE r(a UNIQUE ON CONFLICT ROLLBACK); INSERT INTO t VALUES(1); INSERT INTO r VALUES(1)")
 	c := testConn(t, db)
-	mustExec(t, c, "BEGIN; INSERT INTO t VALUES(2)")
-	mustFail(t, c, ErrConstraintUnique, "INSERT OR ROLLBACK INTO t VALUES(1)")
-	for _, text := range []string{"INSERT INTO t VALUES(3)", "SELECT 1", "CREATE TABLE u(a)", "COMMIT", "BEGIN", "SAVEPOINT x", "SELECT count(*) FROM t"} {
-		mustFail(t, c, errAbortRollback, text)
-	}
-	mustExec(t, db, "INSERT INTO t VALUES(4)") // the lock is free
-	mustExec(t, c, "ROLLBACK")
-	expect(t, c, "1,4", "SELECT group_concat(a) FROM t")
-	mustFail(t, c, ErrConstraint, "INSERT OR ROLLBACK INTO t VALUES(1)") // in autocommit there is nothing to break
-	expect(t, c, 2, "SELECT count(*) FROM t")
+	for _, text := range []string{"INSERT OR ROLLBACK INTO t VALUES(1)", "INSERT INTO r VALUES(1)"} {
+		mustExec(t, c, "BEGIN; INSERT INTO t VALUES(2)")
+		mustFail(t, c, ErrConstraintUnique, text)
+		if p := phaseOf(t, c); p != idle {
+			t.Fatalf("%s: phase %v", text, p)
+		}
+		mustExec(t, db, "INSERT INTO t VALUES(4); DELETE FROM t WHERE a=4") // the lock is free
+		mustFail(t, c, ErrConstraint, text)                                 // in autocommit there is nothing to end
+		expect(t, c, "1", "SELECT group_concat(a) FROM t")
 
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, tx, "CREATE TABLE u(a); INSERT INTO u VALUES(1); INSERT INTO t VALUES(2)")
+		mustFail(t, tx, ErrConstraint, text)
+		for _, text := range []string{"INSERT INTO t VALUES(3)", "SELECT 1", "CREATE TABLE w(a)", "COMMIT", "BEGIN", "SAVEPOINT x", "SELECT count(*) FROM t"} {
+			mustFail(t, tx, errAbortRollback, text)
+		}
+		mustExec(t, db, "INSERT INTO t VALUES(4); DELETE FROM t WHERE a=4")
+		if err := tx.Commit(); !errors.Is(err, errAbortRollback) {
+			t.Fatalf("commit: %v", err)
+		}
+		mustFail(t, db, ErrGeneric, "INSERT INTO u VALUES(3)")
+		expect(t, db, "1", "SELECT group_concat(a) FROM t")
 	}
-	mustExec(t, tx, "CREATE TABLE u(a); INSERT INTO u VALUES(1)")
-	mustFail(t, tx, ErrConstraint, "UPDATE OR ROLLBACK t SET a=9")
-	mustFail(t, tx, errAbortRollback, "INSERT INTO u VALUES(2)")
-	if err := tx.Commit(); !errors.Is(err, errAbortRollback) {
-		t.Fatalf("commit: %v", err)
-	}
-	mustFail(t, db, ErrGeneric, "INSERT INTO u VALUES(3)")
-	expect(t, db, "1,4", "SELECT group_concat(a) FROM t")
 }
 
 // A context ends a running statement, and with a write the transaction; the
@@ -286,6 +290,37 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, c, 3, "SELECT a FROM t")
+}
+
+// The context of one statement ends that one alone.
+func TestInterruptSparesOthers(t *testing.T) {
+	db := testDB(t, "")
+	c := testConn(t, db)
+	const text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 50) SELECT i FROM n"
+	other, err := c.QueryContext(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for other.Next() {
+		ctx, cancel := context.WithCancel(t.Context())
+		rows, err := c.QueryContext(ctx, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Next()
+		cancel()
+		for rows.Next() {
+		}
+		if err := rows.Err(); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		expect(t, c, 50, "SELECT count(*) FROM ("+text+")")
+		rows.Close()
+	}
+	if err := other.Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What a borrower left open is rolled back before the next one comes.

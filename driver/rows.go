@@ -17,7 +17,7 @@ type rows struct {
 	s       *stmt
 	p       *piece // nil for the driver's own answers
 	ctx     context.Context
-	watch   watch
+	watch   *watch
 	labels  []string
 	given   [][]row.Value
 	open    bool // the statement is being stepped
@@ -74,9 +74,9 @@ func (r *rows) Next(dest []sqldriver.Value) (err error) {
 	if r.first {
 		r.first = false
 	} else {
-		more, err := r.p.st.Step()
+		more, err := r.step()
 		if err != nil {
-			return wrapError("query", r.finish(r.c.sqliteError(r.ctx, err)))
+			return wrapError("query", r.finish(err))
 		}
 		if !more {
 			if err := r.finish(nil); err != nil {
@@ -89,6 +89,16 @@ func (r *rows) Next(dest []sqldriver.Value) (err error) {
 		dest[i] = r.value(i)
 	}
 	return nil
+}
+
+// step runs the statement to its next row.
+func (r *rows) step() (bool, error) {
+	if err := r.watch.enter(); err != nil {
+		return false, err
+	}
+	more, err := r.p.st.Step()
+	r.watch.leave()
+	return more, r.c.sqliteError(r.ctx, err)
 }
 
 // value reads one value of the current row. Texts and blobs are copied: SQLite's
@@ -166,7 +176,9 @@ func (r *rows) columnType(i int) columnType {
 		t := newColumnType(col.declared, nil, -1)
 		if schema, table, name := r.p.st.ColumnOrigin(i); schema == "main" {
 			if o := r.p.schema.Lookup(table); o != nil && o.Table != nil {
-				t = newColumnType(col.declared, o.Table, ordinal(o.Table, name))
+				if k := ordinal(o.Table, name); k >= 0 { // the mirror may have had to change the type
+					t = newColumnType(o.Table.Columns[k].DeclType, o.Table, k)
+				}
 			}
 		}
 		col.kind = &t

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/vtab"
 )
 
 // answer is what a statement that the driver runs itself returns.
@@ -25,9 +26,8 @@ func (c *conn) execPiece(ctx context.Context, p *piece, b *binder) error {
 	before := c.db.TotalChanges()
 	w, err := c.start(ctx, p, b)
 	if err == nil {
-		err = c.drain(ctx, p)
+		err = c.drain(ctx, p, w)
 	}
-	w.end()
 	err = c.settle(ctx, err, goesOn)
 	if err == nil && p.Kind.IsDML() {
 		if c.db.TotalChanges() != before {
@@ -40,7 +40,12 @@ func (c *conn) execPiece(ctx context.Context, p *piece, b *binder) error {
 }
 
 // drain steps a started statement to its end, dropping its rows.
-func (c *conn) drain(ctx context.Context, p *piece) error {
+func (c *conn) drain(ctx context.Context, p *piece, w *watch) error {
+	defer w.end()
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer w.leave()
 	for {
 		more, err := p.st.Step()
 		if err != nil {
@@ -66,7 +71,6 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (*rows, erro
 	p, copied := p.free()
 	w, err := c.start(ctx, p, b)
 	if err != nil {
-		w.end()
 		return nil, c.settle(ctx, err, goesOn)
 	}
 	r := &rows{c: c, p: p, ctx: ctx, watch: w, copied: copied, open: true}
@@ -76,11 +80,10 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (*rows, erro
 		return nil, r.finish(err)
 	}
 	r.labels = p.labels
-	more, err := p.st.Step()
+	more, err := r.step()
 	switch {
 	case err != nil:
-		err = r.finish(c.sqliteError(ctx, err))
-		return nil, err
+		return nil, r.finish(err)
 	case !more:
 		if err := r.finish(nil); err != nil {
 			return nil, err
@@ -98,14 +101,19 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (*rows, erro
 
 // start fixes what the statement reads and writes, compiles it and binds its
 // parameters. It must be followed by settle, whatever it returns.
-func (c *conn) start(ctx context.Context, p *piece, b *binder) (watch, error) {
+func (c *conn) start(ctx context.Context, p *piece, b *binder) (*watch, error) {
 	if err := c.compile(ctx, p); err != nil {
-		return watch{}, err
+		return nil, err
 	}
 	if err := b.bind(p); err != nil {
-		return watch{}, err
+		return nil, err
 	}
 	c.db.ClearError()
+	if p.clause {
+		c.db.SetClause(vtab.Conflict(p.Or))
+	} else {
+		c.db.UnsetClause()
+	}
 	return c.watchContext(ctx), nil
 }
 

@@ -35,6 +35,7 @@ type piece struct {
 	cols    []column       // of its rows; nil until asked for
 	labels  []string
 	plain   []string // names of the columns as plain SQLite gives them, if they differ
+	clause  bool     // the OR clause as written must be told, see vtab.Conn.SetClause
 	busy    bool     // rows are stepping it
 }
 

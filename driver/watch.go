@@ -1,32 +1,82 @@
 package driver
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
-// watch interrupts the connection's statements when a context ends. The zero
-// watch watches nothing: a context that cannot end costs nothing.
+// watch interrupts a statement when its context ends. A context that cannot end
+// is not watched and costs nothing.
+//
+// SQLite interrupts connections, not statements. So the interrupt is made only
+// while the watched statement is being stepped, when nothing else runs on the
+// connection, and taken back when that step has returned; a context that ends
+// between two steps is seen by the next one.
 type watch struct {
+	c    *conn
+	ctx  context.Context
 	stop func() bool
-	done chan struct{}
+
+	mu       sync.Mutex
+	stepping bool
+	ended    bool
+	fired    bool // an interrupt was made
 }
 
-// watchContext starts to watch ctx.
-func (c *conn) watchContext(ctx context.Context) watch {
+// watchContext starts to watch ctx; it returns nil when there is nothing to
+// watch.
+func (c *conn) watchContext(ctx context.Context) *watch {
 	if ctx.Done() == nil {
-		return watch{}
+		return nil
 	}
-	w := watch{done: make(chan struct{})}
-	w.stop = context.AfterFunc(ctx, func() {
-		defer close(w.done)
-		c.db.Interrupt()
-	})
+	w := &watch{c: c, ctx: ctx}
+	w.stop = context.AfterFunc(ctx, w.cancel)
 	return w
 }
 
-// end stops watching. When the context ended it waits for the interrupt to have
-// been made, so that it cannot hit the connection's next statement.
-func (w *watch) end() {
-	if w.stop != nil && !w.stop() {
-		<-w.done
+// cancel runs when the context ends.
+func (w *watch) cancel() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.stepping {
+		w.fired = true
+		w.c.db.Interrupt()
 	}
-	w.stop = nil
+}
+
+// enter is called before a step; it returns the error of a context that has
+// ended.
+func (w *watch) enter() error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return w.ctx.Err()
+	}
+	w.stepping = true
+	return nil
+}
+
+// leave is called after the step.
+func (w *watch) leave() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stepping = false
+	if w.fired {
+		w.fired = false
+		w.c.db.ClearInterrupt()
+	}
+}
+
+// end stops watching.
+func (w *watch) end() {
+	if w != nil {
+		w.stop()
+	}
 }

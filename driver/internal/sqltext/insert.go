@@ -80,3 +80,13 @@ func (i Insertion) Splice(e *Edits, columns, exprs []string) {
 	e.Insert(sel.Pos(), "SELECT *,"+values+" FROM (")
 	e.Insert(sel.End(), ")")
 }
+
+// SpliceOrFail gives an INSERT or UPDATE without an OR clause one.
+func (s *Stmt) SpliceOrFail(e *Edits) {
+	switch n := s.node.(type) {
+	case *ast.InsertStmt:
+		e.Insert(strings.LastIndex(strings.ToUpper(s.Text[:n.Table.Pos()]), "INTO"), "OR FAIL ")
+	case *ast.UpdateStmt:
+		e.Insert(n.Table.Pos(), "OR FAIL ")
+	}
+}

@@ -88,9 +88,10 @@ type Stmt struct {
 	Mode     BeginMode
 	Label    string // name of a savepoint
 	Mentions Mentions
-	Upsert   bool  // INSERT has an ON CONFLICT clause
-	Return   bool  // the statement has a RETURNING clause
-	CountOf  *Name // the text is exactly SELECT count(*) FROM name
+	Upsert   bool     // INSERT has an ON CONFLICT clause
+	Return   bool     // the statement has a RETURNING clause
+	Or       Conflict // OR clause of an INSERT or UPDATE
+	CountOf  *Name    // the text is exactly SELECT count(*) FROM name
 	CountAs  string
 	Err      error // why the parser refuses an Invalid text
 
@@ -138,8 +139,12 @@ func (s *Stmt) classify() {
 	case *ast.InsertStmt:
 		s.Kind, s.Target = Insert, nameOf(n.Table)
 		s.Upsert, s.Return = len(n.Upserts) > 0, len(n.Returning) > 0
+		if s.Or = conflicts[n.OrConflict]; n.Replace {
+			s.Or = OnReplace
+		}
 	case *ast.UpdateStmt:
 		s.Kind, s.Target, s.Return = Update, nameOf(n.Table), len(n.Returning) > 0
+		s.Or = conflicts[n.OrConflict]
 	case *ast.DeleteStmt:
 		s.Kind, s.Target, s.Return = Delete, nameOf(n.Table), len(n.Returning) > 0
 	case *ast.BeginStmt:
