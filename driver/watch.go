@@ -19,7 +19,6 @@ type watch struct {
 
 	mu       sync.Mutex
 	stepping bool
-	ended    bool
 	fired    bool // an interrupt was made
 }
 
@@ -38,7 +37,6 @@ func (c *conn) watchContext(ctx context.Context) *watch {
 func (w *watch) cancel() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ended = true
 	if w.stepping {
 		w.fired = true
 		w.c.db.Interrupt()
@@ -53,8 +51,8 @@ func (w *watch) enter() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
-		return w.ctx.Err()
+	if err := w.ctx.Err(); err != nil { // cancel has run, or finds nothing to interrupt
+		return err
 	}
 	w.stepping = true
 	return nil
