@@ -109,10 +109,10 @@ func (s *Store) header(g *generation, first LSN) *wal.Header {
 	}
 }
 
-// make creates the file of an unborn generation, or makes it anew: whatever an
-// interrupted attempt left is cut off, and the fresh salt makes sure that no
-// byte of it passes for a frame. When make returns, header and directory
-// entries are synced. A failed sync is a *syncError: the caller must not retry.
+// make creates the file of an unborn generation. What an interrupted attempt
+// left is removed, and the fresh salt makes sure that no byte of it passes for
+// a frame. When make returns, header and directory entries are synced. A failed
+// sync is a *syncError: the caller must not retry.
 func (s *Store) make(g *generation, first LSN) (err error) {
 	g.epoch = s.epoch
 	if _, err := rand.Read(g.salt[:]); err != nil {
@@ -126,9 +126,13 @@ func (s *Store) make(g *generation, first LSN) (err error) {
 		return fmt.Errorf("engine: directory of %s: %w", g.path, err)
 	}
 	f, err := s.fs.Create(g.path)
-	left := errors.Is(err, fs.ErrExist)
-	if left {
-		f, err = s.fs.Open(g.path)
+	if errors.Is(err, fs.ErrExist) {
+		// Not cut and used again: a new entry is part of the next sync of the
+		// directory, the old one may have missed the last.
+		if err := s.fs.Remove(g.path); err != nil {
+			return fmt.Errorf("engine: creating %s: %w", g.path, err)
+		}
+		f, err = s.fs.Create(g.path)
 	}
 	if err != nil {
 		return fmt.Errorf("engine: creating %s: %w", g.path, err)
@@ -138,11 +142,6 @@ func (s *Store) make(g *generation, first LSN) (err error) {
 			_ = f.Close() // the first cause counts
 		}
 	}()
-	if left {
-		if err := f.Truncate(0); err != nil {
-			return fmt.Errorf("engine: creating %s: %w", g.path, err)
-		}
-	}
 	if _, err := f.WriteAt(b.Bytes(), 0); err != nil {
 		return fmt.Errorf("engine: header of %s: %w", g.path, err)
 	}
