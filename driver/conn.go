@@ -32,6 +32,8 @@ type conn struct {
 	pending  []engine.Change // what the next UPDATE of the control table applies
 	control  *vtab.Stmt      // that UPDATE
 
+	shadowTurn uint64 // of the shadow's use that planned pending
+
 	busyTimeout time.Duration
 	affected    int64 // rows of the last INSERT, UPDATE or DELETE of the running call
 	closed      bool

@@ -23,8 +23,6 @@ func (c *conn) createAs(ctx context.Context, p *piece, b *binder) error {
 	for c.names.hasTemp(temp, "table", "view", "index") {
 		temp += "_"
 	}
-	last := c.db.LastInsertRowid()
-	defer c.db.SetLastInsertRowid(last)
 	if err := c.fillTemp(ctx, p, b, temp); err != nil {
 		return err
 	}

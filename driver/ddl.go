@@ -41,28 +41,31 @@ func (c *conn) runDDL(ctx context.Context, p *piece, b *binder) (done bool, a an
 // placeDDL finds where a DDL statement makes or changes its object.
 func (c *conn) placeDDL(s *sqltext.Stmt) (place, error) {
 	schema := c.schema()
+	find := func(n sqltext.Name, kinds ...string) (place, error) {
+		return c.locateBy(storeFinds, n, schema, kinds)
+	}
 	switch s.Kind {
 	case sqltext.CreateTable, sqltext.CreateView, sqltext.CreateVirtual:
 		if s.Target.Schema == "" {
 			return inStore, nil
 		}
-		return c.locate(s.Target, schema)
+		return find(s.Target)
 	case sqltext.CreateIndex, sqltext.CreateTrigger:
 		if s.Target.Schema != "" {
-			return c.locate(s.Target, schema)
+			return find(s.Target)
 		}
 		// Without a schema it goes to temp when its table is there, else to main.
-		where, err := c.locate(s.On(), schema, "table", "view")
+		where, err := find(s.On(), "table", "view")
 		if where != inTemp {
 			where = inStore
 		}
 		return where, err
 	case sqltext.DropIndex:
-		return c.locate(s.Target, schema, "index")
+		return find(s.Target, "index")
 	case sqltext.DropTrigger:
-		return c.locate(s.Target, schema, "trigger")
+		return find(s.Target, "trigger")
 	}
-	return c.locate(s.Target, schema, "table", "view")
+	return find(s.Target, "table", "view")
 }
 
 // nativeDDL runs DDL on temp or an attached file.
@@ -109,6 +112,7 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 	if c.tx.file {
 		return errTwoFiles()
 	}
+	defer c.db.KeepChanges()()
 	err := c.acquire(ctx, toWrite)
 	if err == nil {
 		err = c.inTransaction(ctx, func() error { return c.applyDDL(ctx, p, b) })
@@ -122,17 +126,17 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 func (c *conn) nothingToDo(s *sqltext.Stmt, schema *engine.Schema) bool {
 	switch s.Kind {
 	case sqltext.CreateTable, sqltext.CreateVirtual, sqltext.CreateView:
-		return storeHas(schema, s.Target.Name, []string{"table", "view"})
-	case sqltext.CreateIndex:
-		return storeHas(schema, s.Target.Name, []string{"index"})
+		return storeFinds(schema, s.Target.Name, []string{"table", "view"})
+	case sqltext.CreateIndex: // SQLite looks for the table first
+		return storeFinds(schema, s.On().Name, []string{"table"}) && storeFinds(schema, s.Target.Name, []string{"index"})
 	case sqltext.CreateTrigger:
-		return storeHas(schema, s.Target.Name, []string{"trigger"})
+		return storeFinds(schema, s.Target.Name, []string{"trigger"})
 	case sqltext.DropIndex:
-		return !storeHas(schema, s.Target.Name, []string{"index"})
+		return !storeFinds(schema, s.Target.Name, []string{"index"})
 	case sqltext.DropTrigger:
-		return !storeHas(schema, s.Target.Name, []string{"trigger"})
+		return !storeFinds(schema, s.Target.Name, []string{"trigger"})
 	}
-	return !storeHas(schema, s.Target.Name, []string{"table", "view"})
+	return !storeFinds(schema, s.Target.Name, []string{"table", "view"})
 }
 
 // savepointDDL names the savepoint around a DDL statement in a transaction.
@@ -205,7 +209,9 @@ func (c *conn) change(ctx context.Context, changes []engine.Change) error {
 	if err != nil {
 		return err
 	}
-	return c.refresh(c.reads.etx.Schema())
+	after := c.reads.etx.Schema()
+	c.sh.tables.shadow.adopt(c.shadowTurn, after)
+	return c.refresh(after)
 }
 
 // applyPending is called from the xUpdate of the control table.
@@ -224,7 +230,7 @@ func (c *conn) applyPending(string, []byte) error {
 
 // dropSequence removes what sqlite_sequence knew of a table.
 func (c *conn) dropSequence(schema *engine.Schema, table string) error {
-	o := schema.Lookup(table)
+	o := findObject(schema, table)
 	if o == nil || o.Table == nil || !o.Table.AutoIncrement {
 		return nil
 	}
@@ -254,7 +260,7 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 			return refuse("an index on an expression", "an index on a column works")
 		}
 	case sqltext.CreateTrigger:
-		if o := schema.Lookup(s.On().Name); o != nil && o.Kind == engine.KindTable {
+		if o := findObject(schema, s.On().Name); o != nil && o.Kind == engine.KindTable {
 			return refuseTrigger()
 		}
 		for _, ins := range s.Inserts() {

@@ -85,6 +85,24 @@ var scripts = map[string]string{
 		INSERT INTO t VALUES(1,1),(1,1),(2,1),(3,3); SELECT * FROM t;
 		CREATE TABLE x(a UNIQUE ON CONFLICT ROLLBACK); INSERT INTO x VALUES(1);
 		INSERT INTO x VALUES(2),(1); SELECT * FROM x;`,
+	"counts": `
+		CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a);
+		SELECT changes(), total_changes(), last_insert_rowid();
+		INSERT INTO t(a) VALUES(1),(2),(3);
+		SELECT changes(), total_changes(), last_insert_rowid();
+		CREATE INDEX i ON t(a);
+		CREATE TABLE c AS SELECT * FROM t;
+		SELECT changes(), total_changes(), last_insert_rowid();
+		UPDATE t SET a=a WHERE id<3;
+		BEGIN; CREATE TABLE u(a); CREATE VIEW v AS SELECT * FROM t; SELECT changes(), total_changes(), last_insert_rowid(); COMMIT;
+		SELECT changes(), total_changes(), last_insert_rowid();
+		DROP TABLE c; DROP VIEW v; DROP INDEX i;
+		SELECT changes(), total_changes(), last_insert_rowid();
+		DELETE FROM t WHERE id=1;
+		DELETE FROM t;
+		SELECT changes(), total_changes(), last_insert_rowid();
+		INSERT INTO t(a) SELECT 1 WHERE 0;
+		SELECT changes(), total_changes(), last_insert_rowid();`,
 	"rowid": `
 		CREATE TABLE t(a);
 		INSERT INTO t VALUES('x'),('y');

@@ -50,23 +50,17 @@ func (c *conn) refresh(s *engine.Schema) error {
 }
 
 func (c *conn) showSchema(s *engine.Schema) error {
-	if err := c.readMirror(); err != nil {
-		return err
-	}
-	want, err := c.wanted(s)
+	want, gone, err := c.mirrorChange(s)
 	if err != nil {
 		return err
 	}
-	texts := make(map[string]string, len(want))
-	for _, m := range want {
-		texts[m.key()] = m.text
-	}
 	for _, prefix := range [...]string{"trigger:", "view:", "table:"} {
-		for key, text := range c.mirror.have {
-			if strings.HasPrefix(key, prefix) && texts[key] != text {
-				if err := c.dropMirrored(key); err != nil {
-					return err
-				}
+		for _, key := range gone {
+			if !strings.HasPrefix(key, prefix) {
+				continue
+			}
+			if err := c.dropMirrored(key); err != nil {
+				return err
 			}
 		}
 	}
@@ -87,6 +81,43 @@ func (c *conn) showSchema(s *engine.Schema) error {
 	return err
 }
 
+// mirrorChange lists what main must show and what it shows and must not. When it
+// is known to show another schema, that is what differs between the two, and the
+// triggers: their texts depend on the tables they write to.
+func (c *conn) mirrorChange(s *engine.Schema) (want []mirrored, gone []string, err error) {
+	if c.mirror.schema != nil && c.mirror.have != nil {
+		left, fresh := changedObjects(c.mirror.schema, s)
+		if want, err = c.wanted(fresh, s.Objects(), s); err != nil {
+			return nil, nil, err
+		}
+		for _, o := range left {
+			gone = append(gone, o.Kind.String()+":"+fold(o.Name))
+		}
+		for _, m := range want {
+			if have, ok := c.mirror.have[m.key()]; ok && have != m.text {
+				gone = append(gone, m.key())
+			}
+		}
+		return want, gone, nil
+	}
+	if err := c.readMirror(); err != nil {
+		return nil, nil, err
+	}
+	if want, err = c.wanted(s.Objects(), s.Objects(), s); err != nil {
+		return nil, nil, err
+	}
+	texts := make(map[string]string, len(want))
+	for _, m := range want {
+		texts[m.key()] = m.text
+	}
+	for key, text := range c.mirror.have {
+		if texts[key] != text {
+			gone = append(gone, key)
+		}
+	}
+	return want, gone, nil
+}
+
 // readMirror finds out what main holds.
 func (c *conn) readMirror() error {
 	if c.mirror.have != nil {
@@ -103,27 +134,35 @@ func (c *conn) readMirror() error {
 	return nil
 }
 
-// wanted lists what main must show: tables, then views, then triggers.
-func (c *conn) wanted(s *engine.Schema) ([]mirrored, error) {
-	list := make([]mirrored, 0, len(s.Objects()))
-	for _, o := range s.Objects() {
+// wanted lists how main shows objects, tables and views among some, and all
+// triggers.
+func (c *conn) wanted(some, all []*engine.Object, s *engine.Schema) ([]mirrored, error) {
+	list := make([]mirrored, 0, len(some))
+	for _, o := range some {
 		if o.Table != nil {
 			create := c.db.CreateSQL(o.Name, o.Table.ID, c.sh.tables.entry(o.Table).serial)
 			text := strings.Replace(create, " main.", " ", 1)
 			list = append(list, mirrored{"table", o.Name, o.Name, text, create})
 		}
 	}
-	for _, kind := range [...]engine.ObjectKind{engine.KindView, engine.KindTrigger} {
-		for _, o := range s.Objects() {
+	add := func(objects []*engine.Object, kind engine.ObjectKind) error {
+		for _, o := range objects {
 			if o.Kind != kind {
 				continue
 			}
 			m, err := c.mirroredText(o, s)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			list = append(list, m)
 		}
+		return nil
+	}
+	if err := add(some, engine.KindView); err != nil {
+		return nil, err
+	}
+	if err := add(all, engine.KindTrigger); err != nil {
+		return nil, err
 	}
 	return list, nil
 }
@@ -180,8 +219,7 @@ func (c *conn) createMirrored(list []mirrored) error {
 // enterMirrored writes the rows of sqlite_schema that the CREATEs would write,
 // and has SQLite read the schema again.
 func (c *conn) enterMirrored(list []mirrored) error {
-	last := c.db.LastInsertRowid()
-	defer c.db.SetLastInsertRowid(last)
+	defer c.db.KeepChanges()()
 	var b strings.Builder
 	b.WriteString("PRAGMA writable_schema=ON; BEGIN; INSERT INTO main.sqlite_schema(type, name, tbl_name, rootpage, sql) VALUES")
 	for i, m := range list {

@@ -107,6 +107,11 @@ func (n *names) hasTemp(name string, kinds ...string) bool {
 // temp, main, then the attached files. Names in the catalog come last, and a
 // bare one does not reach them.
 func (c *conn) locate(n sqltext.Name, s *engine.Schema, kinds ...string) (place, error) {
+	return c.locateBy(storeHas, n, s, kinds)
+}
+
+// locateBy is locate with a way to look into the store's schema.
+func (c *conn) locateBy(has func(*engine.Schema, string, []string) bool, n sqltext.Name, s *engine.Schema, kinds []string) (place, error) {
 	if err := c.loadNames(); err != nil {
 		return nowhere, err
 	}
@@ -125,7 +130,7 @@ func (c *conn) locate(n sqltext.Name, s *engine.Schema, kinds ...string) (place,
 	switch {
 	case c.names.hasTemp(name, kinds...), name == "sqlite_temp_schema", name == "sqlite_temp_master":
 		return inTemp, nil
-	case storeHas(s, n.Name, kinds):
+	case has(s, n.Name, kinds):
 		return inStore, nil
 	}
 	for _, file := range c.names.files {
@@ -138,6 +143,27 @@ func (c *conn) locate(n sqltext.Name, s *engine.Schema, kinds ...string) (place,
 		return inCatalog, nil
 	}
 	return nowhere, nil
+}
+
+// storeFinds is storeHas for a schema that will not be asked often.
+func storeFinds(s *engine.Schema, name string, kinds []string) bool {
+	for _, k := range kinds {
+		switch k {
+		case "table", "view":
+			if o := findObject(s, name); o != nil && o.Kind.String() == k {
+				return true
+			}
+		case "index":
+			if _, ix := findIndex(s, name); ix != nil {
+				return true
+			}
+		case "trigger":
+			if findTrigger(s, name) != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // storeHas reports whether a schema has an object of one of the kinds.

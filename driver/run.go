@@ -23,18 +23,13 @@ func (c *conn) execPiece(ctx context.Context, p *piece, b *binder) error {
 	if copied {
 		defer p.finalize()
 	}
-	before := c.db.TotalChanges()
 	w, err := c.start(ctx, p, b)
 	if err == nil {
 		err = c.drain(ctx, p, w)
 	}
 	err = c.settle(ctx, err, goesOn)
 	if err == nil && p.Kind.IsDML() {
-		if c.db.TotalChanges() != before {
-			c.affected = c.db.Changes()
-		} else {
-			c.affected = 0
-		}
+		c.affected = c.db.Changes()
 	}
 	return err
 }

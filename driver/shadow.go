@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -23,16 +24,30 @@ type shadow struct {
 	schema *engine.Schema    // what it shows; nil when that must be compared
 	have   map[string]string // text by "kind:name", the name in lower case
 	on     map[string]string // table or view, likewise, by "index:…" and "trigger:…"
+	turn   uint64            // counts uses
+
+	sequence bool // sqlite_sequence is there
 }
 
 // use runs f on the shadow showing schema.
 func (s *shadow) use(schema *engine.Schema, f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.turn++
 	if err := s.show(schema); err != nil {
 		return err
 	}
 	return f()
+}
+
+// adopt notes that the shadow shows schema since a turn, unless there was
+// another one after it.
+func (s *shadow) adopt(turn uint64, schema *engine.Schema) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == turn && s.db != nil {
+		s.schema = schema
+	}
 }
 
 func (s *shadow) close() error {
@@ -53,16 +68,31 @@ func (s *shadow) show(schema *engine.Schema) error {
 		if err != nil {
 			return err
 		}
-		s.db, s.have, s.on = db, map[string]string{}, map[string]string{}
+		s.db, s.have, s.on, s.sequence = db, map[string]string{}, map[string]string{}, false
 	}
 	if s.schema == schema {
 		return nil
 	}
+	order := shadowOf(schema.Objects())
+	var gone []string
+	if s.schema != nil {
+		left, fresh := changedObjects(s.schema, schema)
+		for _, o := range shadowOf(left) {
+			gone = append(gone, o.key)
+		}
+		order = shadowOf(fresh)
+	} else {
+		gone = s.unwanted(order)
+	}
 	s.schema = nil
-	want, order := shadowOf(schema)
-	for _, key := range s.unwanted(want) {
-		if err := s.dropKey(key); err != nil {
-			return err
+	for _, prefix := range [...]string{"trigger:", "index:", "view:", "table:"} {
+		for _, key := range gone {
+			if !strings.HasPrefix(key, prefix) {
+				continue
+			}
+			if err := s.dropKey(key); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.showSequence(schema); err != nil {
@@ -88,29 +118,25 @@ func (s *shadow) show(schema *engine.Schema) error {
 // shadowObject is one object the shadow shows.
 type shadowObject struct{ key, text, on string }
 
-// shadowOf lists the objects of a schema that have a text, in an order they can
-// be made in.
-func shadowOf(schema *engine.Schema) (want map[string]string, order []shadowObject) {
-	want = map[string]string{}
-	add := func(o shadowObject) {
-		want[o.key] = o.text
-		order = append(order, o)
-	}
-	for _, o := range schema.Objects() {
-		if o.Kind == engine.KindTable && fold(o.Name) == sequenceTable {
+// shadowOf lists what of objects has a text, in an order it can be made in.
+func shadowOf(objects []*engine.Object) []shadowObject {
+	list := make([]shadowObject, 0, 2*len(objects))
+	for _, o := range objects {
+		if o.Kind == engine.KindTable && sameName(o.Name, sequenceTable) {
 			continue
 		}
-		add(shadowObject{o.Kind.String() + ":" + fold(o.Name), o.SQL, tableOf(o)})
+		key := o.Kind.String() + ":" + fold(o.Name)
+		list = append(list, shadowObject{key, o.SQL, tableOf(o)})
 		if o.Table == nil {
 			continue
 		}
 		for _, ix := range o.Table.Indexes {
 			if ix.SQL != "" {
-				add(shadowObject{"index:" + fold(ix.Name), ix.SQL, "table:" + fold(o.Name)})
+				list = append(list, shadowObject{"index:" + fold(ix.Name), ix.SQL, key})
 			}
 		}
 	}
-	return want, order
+	return list
 }
 
 // tableOf is the key of the object a trigger is on.
@@ -121,13 +147,15 @@ func tableOf(o *engine.Object) string {
 	return ""
 }
 
-// unwanted lists what must go, dependent objects before the others.
-func (s *shadow) unwanted(want map[string]string) (keys []string) {
-	for _, prefix := range [...]string{"trigger:", "index:", "view:", "table:"} {
-		for key, text := range s.have {
-			if len(key) > len(prefix) && key[:len(prefix)] == prefix && want[key] != text {
-				keys = append(keys, key)
-			}
+// unwanted lists what must go.
+func (s *shadow) unwanted(want []shadowObject) (keys []string) {
+	texts := make(map[string]string, len(want))
+	for _, o := range want {
+		texts[o.key] = o.text
+	}
+	for key, text := range s.have {
+		if texts[key] != text {
+			keys = append(keys, key)
 		}
 	}
 	return keys
@@ -189,9 +217,10 @@ const sequenceTable = "sqlite_sequence"
 // showSequence makes sqlite_sequence exist where the schema has it. SQLite makes
 // it with the first AUTOINCREMENT table and never drops it.
 func (s *shadow) showSequence(schema *engine.Schema) error {
-	if schema.Lookup(sequenceTable) == nil {
+	if s.sequence || findObject(schema, sequenceTable) == nil {
 		return nil
 	}
+	s.sequence = true
 	list, err := s.db.Query("SELECT 1 FROM sqlite_schema WHERE name = ?1", row.TextValue(sequenceTable))
 	if err != nil || len(list) > 0 {
 		return err

@@ -17,7 +17,8 @@ func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine
 			return err
 		}
 		changes, err = sh.run(s, schema)
-		sh.schema = nil // it shows what comes after schema, or is to be compared
+		sh.schema = nil // it shows what comes after schema, see adopt, or is to be compared
+		c.shadowTurn = sh.turn
 		if err == nil {
 			return sh.db.Exec("RELEASE ddl")
 		}
@@ -56,12 +57,12 @@ func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, 
 	name := st.Target.Name
 	switch st.Kind {
 	case sqltext.CreateTable, sqltext.CreateVirtual:
-		if schema.Lookup(name) != nil {
+		if findObject(schema, name) != nil {
 			return nil, nil // IF NOT EXISTS
 		}
 		return s.createdTable(st, schema, virtual)
 	case sqltext.CreateIndex:
-		if _, ix := schema.LookupIndex(name); ix != nil {
+		if _, ix := findIndex(schema, name); ix != nil {
 			return nil, nil
 		}
 		return s.createdIndex(st, schema)
@@ -97,7 +98,7 @@ func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual b
 	}
 	s.noteObject(shadowObject{key: "table:" + fold(def.Name), text: def.SQL})
 	var changes []engine.Change
-	if def.AutoIncrement && schema.Lookup(sequenceTable) == nil {
+	if def.AutoIncrement && findObject(schema, sequenceTable) == nil {
 		changes = append(changes, engine.CreateTable{Def: sequenceDef()})
 	}
 	return append(changes, engine.CreateTable{Def: def}), nil
@@ -227,7 +228,7 @@ func (s *shadow) createdIndex(st *sqltext.Stmt, schema *engine.Schema) ([]engine
 	if err != nil {
 		return nil, err
 	}
-	o := schema.Lookup(st.On().Name)
+	o := findObject(schema, st.On().Name)
 	if o == nil || o.Table == nil {
 		return nil, newError("", ErrInternal, "shadow: index %s on %s", st.Target.Name, st.On().Name)
 	}
@@ -246,10 +247,10 @@ func (s *shadow) createdIndex(st *sqltext.Stmt, schema *engine.Schema) ([]engine
 
 func (s *shadow) createdObject(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
 	kind, object := "view", engine.Object{Kind: engine.KindView}
-	known := schema.Lookup(st.Target.Name)
+	known := findObject(schema, st.Target.Name)
 	if st.Kind == sqltext.CreateTrigger {
 		kind, object.Kind = "trigger", engine.KindTrigger
-		known = schema.LookupTrigger(st.Target.Name)
+		known = findTrigger(schema, st.Target.Name)
 	}
 	if known != nil {
 		return nil, nil // IF NOT EXISTS
@@ -268,22 +269,22 @@ func (s *shadow) dropped(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Chan
 	name := st.Target.Name
 	switch st.Kind {
 	case sqltext.DropTable:
-		if o := schema.Lookup(name); o != nil && o.Table != nil {
+		if o := findObject(schema, name); o != nil && o.Table != nil {
 			s.noteDrop("table:" + fold(name))
 			return []engine.Change{engine.DropTable{Table: o.Table.ID}}, nil
 		}
 	case sqltext.DropIndex:
-		if def, ix := schema.LookupIndex(name); ix != nil {
+		if def, ix := findIndex(schema, name); ix != nil {
 			s.noteDrop("index:" + fold(name))
 			return []engine.Change{engine.DropIndex{Table: def.ID, Index: ix.ID}}, nil
 		}
 	case sqltext.DropView:
-		if schema.Lookup(name) != nil {
+		if findObject(schema, name) != nil {
 			s.noteDrop("view:" + fold(name))
 			return []engine.Change{engine.DropObject{Kind: engine.KindView, Name: name}}, nil
 		}
 	case sqltext.DropTrigger:
-		if schema.LookupTrigger(name) != nil {
+		if findTrigger(schema, name) != nil {
 			s.noteDrop("trigger:" + fold(name))
 			return []engine.Change{engine.DropObject{Kind: engine.KindTrigger, Name: name}}, nil
 		}

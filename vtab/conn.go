@@ -133,6 +133,18 @@ func (c *Conn) SetLastInsertRowid(id int64) {
 	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, lib.Tsqlite3_int64(id))
 }
 
+// KeepChanges returns a function that puts changes(), total_changes() and
+// last_insert_rowid() back to what they are now, for statements a user did not
+// write.
+func (c *Conn) KeepChanges() (restore func()) {
+	db := (*lib.Tsqlite3)(unsafe.Pointer(c.db))
+	n, total, id := db.FnChange, db.FnTotalChange, c.LastInsertRowid()
+	return func() {
+		db.FnChange, db.FnTotalChange = n, total
+		c.SetLastInsertRowid(id)
+	}
+}
+
 // ActiveStatements returns the number of statements that were stepped and
 // neither ended nor were reset.
 func (c *Conn) ActiveStatements() int {
