@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -212,6 +213,94 @@ func TestFlippedBits(t *testing.T) {
 			t.Logf("%d bits flipped", flips)
 		})
 	}
+}
+
+// TestFlippedCloseMark damages a close mark with one commit behind it, which
+// nothing says was synced. But the mark was, before the commit was appended: the
+// commit must not be taken for an unsynced tail.
+func TestFlippedCloseMark(t *testing.T) {
+	r := newCrashRun(t, vfs.NewMem(), 0)
+	s := r.open(t)
+	r.script(t, s, 0, 3, "a", nil)
+	must(t, s.Close())
+	mark := s.gens[0].tail - closeMarkSize
+	s = r.open(t)
+	r.script(t, s, 3, 4, "a", nil)
+	state, err := s.cat.State(t.Context())
+	must(t, err)
+	sp := &specimen{mem: cloneMem(t, r.mem), state: state, id: s.id, states: r.states, last: 4}
+	must(t, s.Close())
+	path := state.Generations[0].Path
+	data := readFile(t, sp.mem, path)
+	if snap, err := sp.scan(); err != nil || snap.LSN() != 4 {
+		t.Fatal(err)
+	}
+	f, err := sp.mem.Open(path)
+	must(t, err)
+	for off := mark; off < mark+closeMarkSize; off++ {
+		for bit := range 8 {
+			_, err := f.WriteAt([]byte{data[off] ^ 1<<bit}, off)
+			must(t, err)
+			sp.check(t, fmt.Sprintf("bit %d of byte %d of the mark", bit, off-mark), path, off, true)
+			_, err = f.WriteAt(data[off:off+1], off)
+			must(t, err)
+		}
+	}
+	must(t, f.Close())
+}
+
+// TestFooterIsEvidence damages the last commit of a file that has a footer,
+// before the catalog knows of the seal. The commit in the next file was
+// appended before the damaged one was synced and says nothing of it; the
+// footer does.
+func TestFooterIsEvidence(t *testing.T) {
+	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	s := r.open(t)
+	r.wait(t, s, r.commit(t, s, createTable("t")))
+	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500))))
+	quiet(t, s)
+	r.hold()
+	from := s.log.gen.tail
+	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
+	to := s.log.gen.tail
+	last := r.commit(t, s, put("t", 3, 3, "z"))
+	r.release()
+	r.wait(t, s, last)
+	quiet(t, s)
+	path, id := s.gens[0].path, s.id
+	must(t, s.Close())
+	// The file operation that made the footer durable comes before the COMMIT.
+	sealed := 0
+	for _, op := range r.mem.Journal() {
+		if op.Kind == vfs.OpSync && op.Name == path {
+			sealed = op.N
+		}
+	}
+	dir, clean := restore(t, r.cats.at(sealed))
+	defer clean()
+	cat, err := catalog.Open(t.Context(), catalog.Options{Dir: dir})
+	must(t, err)
+	state, err := cat.State(t.Context())
+	must(t, err)
+	must(t, cat.Close(t.Context()))
+	if state.Generations[0].State != catalog.GenerationOpen {
+		t.Fatal("the catalog knows of the seal")
+	}
+	sp := &specimen{mem: r.mem.At(sealed), state: state, id: id, states: r.states, last: last}
+	if snap, err := sp.scan(); err != nil || snap.LSN() != last {
+		t.Fatalf("the undamaged log: %v", err)
+	}
+	data := readFile(t, sp.mem, path)
+	f, err := sp.mem.Open(path)
+	must(t, err)
+	for off := from; off < to; off += 3 {
+		_, err := f.WriteAt([]byte{data[off] ^ 4}, off)
+		must(t, err)
+		sp.check(t, fmt.Sprintf("byte %d", off), path, off, true)
+		_, err = f.WriteAt(data[off:off+1], off)
+		must(t, err)
+	}
+	must(t, f.Close())
 }
 
 // TestCutAtEveryByte cuts the log at every byte behind its header: what opens

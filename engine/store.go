@@ -207,18 +207,16 @@ func (s *Store) Close() error {
 	}
 	// The write lock is kept for ever: no transaction starts after this.
 	close(s.closing)
-	ctx := context.Background()
-	err := s.WaitDurable(ctx, s.head.Load().lsn)
 	s.stopLoops()
-	if perr := s.Poisoned(); perr != nil {
-		err = perr
-	}
+	err := s.Poisoned()
 	if err == nil {
 		err = s.writeCloseMark()
 	}
-	return errors.Join(err, s.abandon(ctx))
+	return errors.Join(err, s.abandon(context.Background()))
 }
 
+// stopLoops lets the goroutines finish: every commit that was appended is
+// durable afterwards, or the engine is poisoned.
 func (s *Store) stopLoops() {
 	s.mu.Lock()
 	s.pipe.stop, s.chores.stop = true, true

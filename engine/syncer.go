@@ -93,7 +93,8 @@ func (s *Store) syncLoop() {
 	}
 }
 
-// nextBatch waits for commits and takes all that gathered; nil means stop.
+// nextBatch waits for commits and takes all that gathered; nil means to stop,
+// and that nothing is left to sync.
 func (s *Store) nextBatch() *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
