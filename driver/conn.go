@@ -35,7 +35,8 @@ type conn struct {
 	shadowTurn uint64 // of the shadow's use that planned pending
 
 	busyTimeout time.Duration
-	affected    int64 // rows of the last INSERT, UPDATE or DELETE of the running call
+	changed     map[string]bool // sessionPragmas that were set
+	affected    int64           // rows of the last INSERT, UPDATE or DELETE of the running call
 	closed      bool
 	bad         bool // a panic went through SQLite
 }
@@ -126,21 +127,42 @@ func (c *conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// IsValid reports whether the connection may go back to the pool. One that
-// caught a panic may not: SQLite's state is unknown then.
-func (c *conn) IsValid() bool { return !c.closed && !c.unusable() }
+// IsValid reports whether the connection may go back to the pool, where
+// database/sql is about to put it. One that caught a panic may not: SQLite's
+// state is unknown then. A transaction that its borrower left open is rolled back
+// here and not at the next use: it may hold the write lock.
+func (c *conn) IsValid() (valid bool) {
+	if c.closed || c.unusable() {
+		return false
+	}
+	var err error
+	defer func() { valid = valid && err == nil }()
+	defer c.guard("reset", &err)
+	if c.tx.phase != idle && c.reads.active == 0 {
+		err = c.rollback()
+	}
+	return true
+}
 
-// ResetSession ends what the last borrower of the connection left open.
-func (c *conn) ResetSession(context.Context) error {
+// sessionPragmas are settings of a borrower that the next one must not find.
+var sessionPragmas = map[string]string{
+	"query_only":          "PRAGMA query_only=0",
+	"recursive_triggers":  "PRAGMA recursive_triggers=0",
+	"case_sensitive_like": "PRAGMA case_sensitive_like=0",
+}
+
+// ResetSession undoes what the last borrower of the connection set.
+func (c *conn) ResetSession(context.Context) (err error) {
+	defer c.guard("reset", &err)
 	if !c.IsValid() {
 		return sqldriver.ErrBadConn
 	}
 	c.busyTimeout = c.sh.cfg.BusyTimeout
-	if c.tx.phase == idle {
-		return nil
-	}
-	if err := c.rollback(); err != nil {
-		return sqldriver.ErrBadConn
+	for name := range c.changed {
+		if err := c.ownExec(sessionPragmas[name]); err != nil {
+			return sqldriver.ErrBadConn
+		}
+		delete(c.changed, name)
 	}
 	return nil
 }

@@ -303,6 +303,9 @@ var scripts = map[string]string{
 		SELECT (SELECT max(z) FROM b WHERE a_id=a.id) FROM a ORDER BY id;
 		SELECT * FROM a INDEXED BY ax WHERE x=10;
 		SELECT * FROM a INDEXED BY nope WHERE x=10;
+		UPDATE a INDEXED BY ax SET y=y WHERE x=10;
+		DELETE FROM a INDEXED BY nope WHERE x=10;
+		DELETE FROM a INDEXED BY ax WHERE x=77;
 		SELECT * FROM a NOT INDEXED WHERE x=10;
 		SELECT * FROM a ORDER BY x LIMIT 2 OFFSET 1;
 		SELECT * FROM a, b WHERE a.id=b.id AND b.id=2;
@@ -344,6 +347,9 @@ var scripts = map[string]string{
 		SELECT * FROM x;
 		CREATE TEMP TABLE t(a); INSERT INTO t VALUES('temp');
 		SELECT * FROM t; SELECT * FROM main.t; SELECT * FROM temp.t;
+		SELECT name, sql FROM sqlite_temp_master ORDER BY name;
+		SELECT m.name FROM temp.sqlite_schema m ORDER BY name;
+		SELECT sqlite_temp_schema.name FROM sqlite_temp_schema ORDER BY 1;
 		SELECT count(*) FROM t; SELECT count(*) FROM main.t;
 		UPDATE t SET a=a||'!'; DELETE FROM main.t;
 		SELECT * FROM t; SELECT * FROM main.t;

@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"strings"
-
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
@@ -33,20 +31,8 @@ const (
 	inCatalog              // the catalog, by its name or because nothing else has it
 )
 
-// fold is SQLite's comparison of names: ASCII letters without their case.
-func fold(s string) string {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= 'A' && c <= 'Z' {
-			return strings.Map(func(r rune) rune {
-				if r >= 'A' && r <= 'Z' {
-					return r + 'a' - 'A'
-				}
-				return r
-			}, s)
-		}
-	}
-	return s
-}
+// fold is a name as SQLite compares it.
+func fold(name string) string { return sqltext.Lower(name) }
 
 // loadNames reads what temp and the attached schemas hold.
 func (c *conn) loadNames() error {

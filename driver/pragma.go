@@ -54,6 +54,8 @@ var refusedPragmas = map[string]string{
 	"writable_schema":   "change the schema with CREATE and DROP",
 	"schema_version":    "change the schema with CREATE and DROP",
 	"foreign_key_check": "foreign keys are kept and shown, and not yet enforced",
+
+	"ignore_check_constraints": "CHECK constraints are always tested",
 }
 
 // runPragma answers a PRAGMA.
@@ -77,6 +79,12 @@ func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, er
 	}
 	if hint, ok := refusedPragmas[name]; ok && (has || name == "foreign_key_check") {
 		return true, a, refuse("PRAGMA "+name, hint)
+	}
+	if _, ok := sessionPragmas[name]; ok && has {
+		if c.changed == nil {
+			c.changed = map[string]bool{}
+		}
+		c.changed[name] = true
 	}
 	switch name {
 	case "busy_timeout":
@@ -113,18 +121,46 @@ func (c *conn) runSchemaPragma(p *piece, name, arg string, has bool) (done bool,
 			return true, a, err
 		}
 	}
-	s := &c.sh.tables.shadow
-	err = s.use(c.schema(), func() error {
-		a, err = askNative(s.db, p.Text)
-		return err
-	})
+	if name == "table_list" && !has {
+		list, err := c.tableList(p.Target.Schema != "")
+		return true, answer{[]string{"schema", "name", "type", "ncol", "wr", "strict"}, list}, err
+	}
+	a, err = c.askShadow(p.Text)
 	return true, a, err
+}
+
+// tableList answers PRAGMA table_list: the store's tables as the shadow has
+// them, and those of temp and of attached files.
+func (c *conn) tableList(mainOnly bool) ([][]row.Value, error) {
+	a, err := c.askShadow("PRAGMA main.table_list")
+	if err != nil || mainOnly {
+		return a.rows, err
+	}
+	if err := c.loadNames(); err != nil {
+		return nil, err
+	}
+	list := a.rows
+	for _, schema := range append([]string{"temp"}, c.names.files...) {
+		more, err := c.db.Query("PRAGMA " + sqltext.Quote(schema) + ".table_list")
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range more {
+			if r[1].Bytes() != controlName {
+				list = append(list, r)
+			}
+		}
+	}
+	return list, nil
 }
 
 // pragmaRows answers the table-valued form of a schema PRAGMA.
 func (c *conn) pragmaRows(name string, args []row.Value) ([][]row.Value, error) {
 	if args[0].IsNull() && name != "table_list" {
 		return nil, nil
+	}
+	if args[0].IsNull() {
+		return c.tableList(false)
 	}
 	table, schema := args[0].Bytes(), ""
 	if len(args) > 1 {

@@ -274,7 +274,7 @@ func (t *txn) breaks(err error, does ending) bool {
 	case t.api:
 		return true
 	}
-	return does != commits && !errors.Is(asCode(err), ErrConstraint)
+	return does != commits && !errors.Is(wrapError("", err), ErrConstraint)
 }
 
 // endStore releases the write lock, unless the commit did, and the snapshot.
@@ -302,7 +302,7 @@ func (c *conn) undo(t txn) {
 // their way until these are durable: a constraint that failed because of a row
 // nobody may ever see must not be reported.
 func (c *conn) holdBack(ctx context.Context, err error, base engine.LSN) error {
-	if err == nil || !errors.Is(asCode(err), ErrConstraint) {
+	if err == nil || !errors.Is(wrapError("", err), ErrConstraint) {
 		return err
 	}
 	if wait := c.await(ctx, base); wait != nil {
@@ -391,19 +391,6 @@ func (c *conn) sqliteError(ctx context.Context, err error) error {
 	}
 	if side := c.db.LastError(); side != nil {
 		return side
-	}
-	return err
-}
-
-// asCode returns the code inside an error that was not wrapped yet.
-func asCode(err error) error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	var native *vtab.Error
-	if errors.As(err, &native) {
-		return Code(native.Extended).Primary()
 	}
 	return err
 }

@@ -19,13 +19,24 @@ func (c *conn) retarget(s *sqltext.Stmt, schema *engine.Schema, e *sqltext.Edits
 		return nil
 	}
 	for _, r := range s.Refs() {
-		name := fold(r.Name.Name)
-		bare := r.Name.Schema == ""
-		if !bare && fold(r.Name.Schema) != "main" {
+		name, where := fold(r.Name.Name), fold(r.Name.Schema)
+		bare := where == ""
+		table := name == "sqlite_schema" || name == "sqlite_master"
+		if table && where == "temp" || name == "sqlite_temp_schema" || name == "sqlite_temp_master" {
+			if !r.InList {
+				text := "(SELECT * FROM temp.sqlite_schema WHERE name<>'" + controlName + "')"
+				if !r.Alias {
+					text += " AS " + r.Spelling
+				}
+				e.Replace(r.Start, r.End, text)
+			}
+			continue
+		}
+		if !bare && where != "main" {
 			continue
 		}
 		switch {
-		case name == "sqlite_schema" || name == "sqlite_master":
+		case table:
 			text := schemaTable
 			if !r.Alias && !r.InList {
 				text += " AS " + r.Spelling

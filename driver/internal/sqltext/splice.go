@@ -47,3 +47,19 @@ func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`
 
 // QuoteText spells a string as a literal.
 func QuoteText(s string) string { return `'` + strings.ReplaceAll(s, `'`, `''`) + `'` }
+
+// Lower is a name as SQLite compares it: ASCII letters in lower case.
+func Lower(name string) string {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c >= 'A' && c <= 'Z' {
+			b := []byte(name)
+			for ; i < len(b); i++ {
+				if b[i] >= 'A' && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return name
+}

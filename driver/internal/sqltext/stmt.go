@@ -74,7 +74,7 @@ type Mentions uint8
 
 // Bits of Mentions.
 const (
-	MentionsSchema   Mentions = 1 << iota // sqlite_schema, sqlite_master
+	MentionsSchema   Mentions = 1 << iota // sqlite_schema, sqlite_master, sqlite_temp_…
 	MentionsSequence                      // sqlite_sequence
 	MentionsIndexed                       // INDEXED BY
 	MentionsRowid                         // rowid, oid, _rowid_
@@ -269,6 +269,10 @@ func mentions(src string, i int) (m Mentions) {
 			}
 		case 13:
 			if strings.EqualFold(w, "sqlite_master") || strings.EqualFold(w, "sqlite_schema") {
+				m |= MentionsSchema
+			}
+		case 18:
+			if strings.EqualFold(w, "sqlite_temp_master") || strings.EqualFold(w, "sqlite_temp_schema") {
 				m |= MentionsSchema
 			}
 		case 15:

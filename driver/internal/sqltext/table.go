@@ -95,9 +95,9 @@ func (t *Table) addColumn(text string, def *ast.ColumnDef) {
 				t.RowidConflict = conflicts[k.OnConflict]
 				continue
 			}
-			t.Keys = append(t.Keys, Key{[]string{strings.ToLower(col.Name)}, true, conflicts[k.OnConflict]})
+			t.Keys = append(t.Keys, Key{[]string{Lower(col.Name)}, true, conflicts[k.OnConflict]})
 		case ast.ColumnUnique:
-			t.Keys = append(t.Keys, Key{[]string{strings.ToLower(col.Name)}, false, conflicts[k.OnConflict]})
+			t.Keys = append(t.Keys, Key{[]string{Lower(col.Name)}, false, conflicts[k.OnConflict]})
 		case ast.ColumnCheck:
 			t.addCheck(text, k.Name, k.Expr)
 		case ast.ColumnCollate:
@@ -133,7 +133,7 @@ func (t *Table) addConstraint(text string, k *ast.TableConstraint) {
 
 func (t *Table) isInteger(column string) bool {
 	for _, c := range t.Columns {
-		if strings.ToLower(c.Name) == column {
+		if Lower(c.Name) == column {
 			return strings.EqualFold(c.Type, "integer")
 		}
 	}
@@ -158,11 +158,11 @@ func termColumn(text string, e ast.Expr) string {
 		case *ast.ParenExpr:
 			e = x.X
 		case *ast.Ident:
-			return strings.ToLower(x.Name)
+			return Lower(x.Name)
 		case *ast.Literal:
-			return strings.ToLower(x.Value)
+			return Lower(x.Value)
 		default:
-			return strings.ToLower(text[e.Pos():e.End()])
+			return Lower(text[e.Pos():e.End()])
 		}
 	}
 }
