@@ -323,16 +323,46 @@ func TestInterruptSparesOthers(t *testing.T) {
 	}
 }
 
-// What a borrower left open is rolled back before the next one comes.
+// What a borrower left open is rolled back when the connection is put back, and
+// what it set is undone.
 func TestResetSession(t *testing.T) {
-	db := testDB(t, "")
+	db := testDB(t, "?busy_timeout=100ms")
 	db.SetMaxOpenConns(1)
 	mustExec(t, db, "CREATE TABLE t(a)")
-	mustExec(t, db, "BEGIN; INSERT INTO t VALUES(1); PRAGMA busy_timeout=1")
+	mustExec(t, db, "BEGIN; INSERT INTO t VALUES(1); PRAGMA busy_timeout=1; PRAGMA query_only=1")
 	expect(t, db, 0, "SELECT count(*) FROM t")
 	mustExec(t, db, "SAVEPOINT x")
-	expect(t, db, 10000, "PRAGMA busy_timeout")
+	expect(t, db, 100, "PRAGMA busy_timeout")
 	mustFail(t, db, ErrGeneric, "RELEASE x")
+	mustExec(t, db, "INSERT INTO t VALUES(2); PRAGMA query_only=1")
+	c := testConn(t, db)
+	mustExec(t, c, "PRAGMA query_only=1")
+	mustFail(t, c, ErrReadOnly, "INSERT INTO t VALUES(3)")
+	mustFail(t, c, ErrReadOnly, "CREATE TABLE u(a)")
+	mustExec(t, c, "PRAGMA query_only=0; INSERT INTO t VALUES(3)")
+
+	db.SetMaxOpenConns(2)
+	mustExec(t, db, "BEGIN IMMEDIATE; INSERT INTO t VALUES(4)") // back in the pool
+	mustExec(t, c, "INSERT INTO t VALUES(5)")
+	expect(t, c, "2,3,5", "SELECT group_concat(a) FROM t")
+}
+
+// The catalog can be read by bare names that nobody else uses, and not written.
+func TestCatalogIsReadable(t *testing.T) {
+	db := testDB(t, "")
+	mustExec(t, db, "CREATE TABLE t(a)")
+	if n := one[int](t, db, "SELECT count(*) FROM live_object_roots"); n == 0 {
+		t.Error("no live object roots")
+	}
+	expect(t, db, "t", "SELECT name FROM catalog.tables WHERE name='t'")
+	mustFail(t, db, ErrReadOnly, "DELETE FROM catalog.objects")
+	mustFail(t, db, ErrGeneric, "DELETE FROM objects")
+	mustExec(t, db, "CREATE TABLE objects(mine); INSERT INTO objects VALUES('x')")
+	expect(t, db, "x", "SELECT mine FROM objects")
+	mustExec(t, db, "DROP TABLE objects")
+	if n := one[int](t, db, "SELECT count(*) FROM objects"); n == 0 {
+		t.Error("the catalog's table is hidden")
+	}
 }
 
 // Prepared statements see the tables of now, whoever changed them.
