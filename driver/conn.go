@@ -149,6 +149,8 @@ var sessionPragmas = map[string]string{
 	"query_only":          "PRAGMA query_only=0",
 	"recursive_triggers":  "PRAGMA recursive_triggers=0",
 	"case_sensitive_like": "PRAGMA case_sensitive_like=0",
+
+	"ignore_check_constraints": "PRAGMA ignore_check_constraints=0",
 }
 
 // ResetSession undoes what the last borrower of the connection set.

@@ -54,8 +54,6 @@ var refusedPragmas = map[string]string{
 	"writable_schema":   "change the schema with CREATE and DROP",
 	"schema_version":    "change the schema with CREATE and DROP",
 	"foreign_key_check": "foreign keys are kept and shown, and not yet enforced",
-
-	"ignore_check_constraints": "CHECK constraints are always tested",
 }
 
 // runPragma answers a PRAGMA.

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -104,7 +105,7 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 	}
 	info := &vtab.TableInfo{Def: def, Key: vtab.Conflict(t.RowidConflict)}
 	for _, c := range t.Checks {
-		info.Checks = append(info.Checks, vtab.Check{Name: c.Name, Expr: c.Expr})
+		info.Checks = append(info.Checks, vtab.Check{Name: c.Name, Expr: c.Expr, Columns: columnsNamed(def, c.Names)})
 	}
 	defaults, notNull := make([]string, len(def.Columns)), make([]vtab.Conflict, len(def.Columns))
 	for i, col := range t.Columns {
@@ -117,6 +118,18 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 	}
 	info.Indexes = indexConflicts(def, t.Keys)
 	return info, nil
+}
+
+// columnsNamed returns the ordinals of the columns among names, which are in
+// lower case.
+func columnsNamed(def *engine.TableDef, names []string) []int {
+	columns := []int{} // not nil: a constant expression names none
+	for i, col := range def.Columns {
+		if slices.Contains(names, sqltext.Lower(col.Name)) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
 }
 
 // indexConflicts finds the constraint behind each automatic index.

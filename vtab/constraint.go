@@ -58,14 +58,15 @@ func (ch *change) defaultOf(i int) (row.Value, error) {
 }
 
 // checks tests the CHECK constraints, before them the types of a STRICT table.
-func (ch *change) checks() error {
+// On UPDATE only those count that name a column in set; nil means all.
+func (ch *change) checks(set []bool) error {
 	if ch.t.checkSQL == "" {
 		return nil
 	}
 	if err := ch.strictTypes(); err != nil {
 		return err
 	}
-	n, err := ch.t.violatedCheck(ch.rowid, ch.vals)
+	n, err := ch.t.violatedCheck(ch.rowid, ch.vals, set)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -146,7 +146,7 @@ func TestUpdateOrder(t *testing.T) {
 const conflictDDL = `CREATE TABLE t(id INTEGER PRIMARY KEY, a INT UNIQUE, b TEXT NOT NULL, c INT, d INT CHECK(d>0), UNIQUE(c,b));
 	CREATE TABLE s(id INTEGER PRIMARY KEY, a, b)`
 
-var conflictExtra = map[string]options{"t": {checks: []Check{{"d>0", "d>0"}}}}
+var conflictExtra = map[string]options{"t": {checks: []Check{{Name: "d>0", Expr: "d>0", Columns: []int{4}}}}}
 
 func TestConflictModes(t *testing.T) {
 	for _, or := range []string{"", "OR ABORT", "OR FAIL", "OR IGNORE", "OR REPLACE", "OR ROLLBACK"} {
@@ -203,7 +203,7 @@ func TestSchemaConflictClauses(t *testing.T) {
 
 func TestStrictTables(t *testing.T) {
 	p := newPair(t, `CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT, c REAL, d BLOB, e ANY, f INTEGER UNIQUE) STRICT;
-		CREATE TABLE k(a INT, b INT, CHECK(b > 0)) STRICT`, map[string]options{"k": {checks: []Check{{"b > 0", "b > 0"}}}})
+		CREATE TABLE k(a INT, b INT, CHECK(b > 0)) STRICT`, map[string]options{"k": {checks: []Check{{Name: "b > 0", Expr: "b > 0"}}}})
 	p.script(`
 		INSERT INTO t VALUES(1,'5',5,5,x'00','5',1)
 		INSERT INTO t VALUES(2,'x',5,5,x'00','5',2)

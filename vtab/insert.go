@@ -54,7 +54,7 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.notNull(nil); err != nil {
 		return err
 	}
-	if err := ch.checks(); err != nil {
+	if err := ch.checks(nil); err != nil {
 		return err
 	}
 	rec := ch.record()

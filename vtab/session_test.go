@@ -49,7 +49,7 @@ func TestCheckConstraints(t *testing.T) {
 // An error in the expression of a CHECK is the statement's error.
 func TestFailingCheck(t *testing.T) {
 	f := newFixture(t)
-	f.create("CREATE TABLE t(id INTEGER PRIMARY KEY, a)", map[string]options{"t": {checks: []Check{{"c", "abs(a) > 0"}}}})
+	f.create("CREATE TABLE t(id INTEGER PRIMARY KEY, a)", map[string]options{"t": {checks: []Check{{Name: "c", Expr: "abs(a) > 0"}}}})
 	f.exec("INSERT INTO t VALUES(1,1)")
 	f.fails("INSERT INTO t VALUES(2,-9223372036854775808)", 1, "integer overflow")
 	if got := f.query("SELECT count(*) FROM t"); got != "1\n" {
@@ -348,7 +348,7 @@ func TestMemory(t *testing.T) {
 	for range 4 {
 		f := &fixture{t: t, store: newStore(t), extra: map[string]options{}}
 		f.c = f.connect()
-		f.create("CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE, b TEXT, CHECK(a<100))", map[string]options{"t": {checks: []Check{{"a<100", "a<100"}}}})
+		f.create("CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE, b TEXT, CHECK(a<100))", map[string]options{"t": {checks: []Check{{Name: "a<100", Expr: "a<100"}}}})
 		if err := f.c.RegisterModule("m", EponymousModule{Columns: "a", Rows: func([]row.Value) ([][]row.Value, error) { return nil, nil }}); err != nil {
 			t.Fatal(err)
 		}

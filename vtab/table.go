@@ -27,10 +27,11 @@ type table struct {
 	h  *engine.TxTable // of tx under schema
 	tx *engine.Tx
 
-	uniques  []int // positions of unique indexes, in the order SQLite checks them
-	scanKey  int   // index whose order is the table's (WITHOUT ROWID), or -1
-	checkSQL string
-	sequence sequenceRow
+	uniques   []int             // positions of unique indexes, in the order SQLite checks them
+	scanKey   int               // index whose order is the table's (WITHOUT ROWID), or -1
+	checkSQL  string            // tests every CHECK
+	checkSome map[uint64]string // tests some, by the bits of their positions
+	sequence  sequenceRow
 
 	late bool // joined a transaction that another table had begun
 }
@@ -103,7 +104,7 @@ func (t *table) attach(tls *libc.TLS, db, ppVtab uintptr) int32 {
 func tableDisconnect(tls *libc.TLS, p uintptr) int32 {
 	t := tableAt(p)
 	t.c.tables = slices.DeleteFunc(t.c.tables, func(o *table) bool { return o == t })
-	t.c.dropNested(t.checkSQL)
+	t.dropChecks()
 	(*cTable)(unsafe.Pointer(p)).t = nil
 	t.pin.Unpin()
 	lib.Xsqlite3_free(tls, p)
@@ -141,7 +142,7 @@ func (t *table) refresh() error {
 
 // use takes over the description of the table.
 func (t *table) use(info *TableInfo) {
-	t.c.dropNested(t.checkSQL)
+	t.dropChecks()
 	t.info = info
 	t.ncols = len(info.Def.Columns)
 	t.uniques = uniqueOrder(info)
@@ -149,7 +150,7 @@ func (t *table) use(info *TableInfo) {
 	if info.Def.WithoutRowid {
 		t.scanKey = slices.IndexFunc(info.Def.Indexes, func(ix *engine.IndexDef) bool { return ix.Origin == "pk" })
 	}
-	t.checkSQL = checkSelect(info)
+	t.checkSQL = checkSelect(info, everyCheck)
 	t.h, t.tx = nil, nil
 }
 

@@ -57,6 +57,9 @@ type Check struct {
 	// Expr is the expression's SQL text; it may name the table's columns,
 	// plain or qualified with the table's name.
 	Expr string
+	// Columns are the ordinals of the columns Expr names: an UPDATE that sets
+	// none of them does not test it. nil: not known, so every UPDATE does.
+	Columns []int
 }
 
 // Source tells the bridge about tables. It must be safe for concurrent use.

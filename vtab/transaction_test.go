@@ -118,7 +118,7 @@ func TestTransactionsLikeSQLite(t *testing.T) {
 // nothing, also where REPLACE had to remove other rows first.
 func TestSingleRowIsAtomic(t *testing.T) {
 	p := newPair(t, `CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a UNIQUE ON CONFLICT REPLACE, b UNIQUE, c NOT NULL, CHECK(c<100))`,
-		map[string]options{"t": {autoinc: true, indexes: map[string]Conflict{"sqlite_autoindex_t_1": Replace}, checks: []Check{{"c<100", "c<100"}}}})
+		map[string]options{"t": {autoinc: true, indexes: map[string]Conflict{"sqlite_autoindex_t_1": Replace}, checks: []Check{{Name: "c<100", Expr: "c<100"}}}})
 	p.script(`
 		INSERT INTO t VALUES(1,1,1,1),(2,2,2,2),(3,3,3,3)
 		BEGIN

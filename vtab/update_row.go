@@ -47,7 +47,11 @@ func (ch *change) update(old int64, args []uintptr) error {
 	if err := ch.notNull(ch.set); err != nil {
 		return err
 	}
-	if err := ch.checks(); err != nil {
+	concerned := ch.set
+	if ch.rowid != old {
+		concerned = nil // a CHECK may name the rowid
+	}
+	if err := ch.checks(concerned); err != nil {
 		return err
 	}
 	next := ch.record()

@@ -47,7 +47,10 @@ type Column struct {
 }
 
 // Check is a CHECK constraint; Name is its expression when it has no name.
-type Check struct{ Name, Expr string }
+type Check struct {
+	Name, Expr string
+	Names      []string // every identifier in Expr, in lower case
+}
 
 // Key is a PRIMARY KEY or UNIQUE constraint that an index stands for.
 type Key struct {
@@ -146,6 +149,12 @@ func (t *Table) addCheck(text string, name *ast.Ident, expr ast.Expr) {
 	if c.Name = c.Expr; name != nil {
 		c.Name = name.Name
 	}
+	ast.Walk(expr, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			c.Names = append(c.Names, Lower(id.Name))
+		}
+		return true
+	})
 	t.Checks = append(t.Checks, c)
 }
 
