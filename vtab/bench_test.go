@@ -112,7 +112,7 @@ func BenchmarkInsert(b *testing.B) {
 				f := newFixture(b)
 				extra := map[string]options{}
 				if ddl[len(ddl)-2] == ')' {
-					extra["tide"] = options{checks: []Check{{Name: "a>0", Expr: "a>0"}, {"length(t)<100", "length(t)<100"}}}
+					extra["tide"] = options{checks: []Check{{Name: "a>0", Expr: "a>0"}, {Name: "length(t)<100", Expr: "length(t)<100"}}}
 				}
 				if table == "tide" {
 					f.create(fmt.Sprintf(ddl, table), extra)
