@@ -109,65 +109,6 @@ func (c *conn) acquireFirst(ctx context.Context, a access) error {
 	return c.refresh(c.reads.snap.Schema())
 }
 
-// lock takes the write lock. When the connection has read already, what it read
-// must still be the head.
-func (c *conn) lock(ctx context.Context, pinned bool) error {
-	if c.tx.readOnly {
-		return errReadOnlyTx
-	}
-	pinned = pinned && c.reads.snap != nil
-	if pinned && c.store.Head().LSN() != c.reads.snap.LSN() {
-		return errSnapshotOld()
-	}
-	etx, err := c.takeWriteLock(ctx)
-	if err != nil {
-		return err
-	}
-	if pinned && etx.Base() != c.reads.snap.LSN() {
-		etx.Rollback()
-		return errSnapshotOld()
-	}
-	// Under the lock nothing is appended: the head is what the transaction
-	// builds on.
-	c.pin(c.store.Head())
-	if err := c.refresh(c.reads.snap.Schema()); err != nil {
-		etx.Rollback()
-		c.unpin()
-		return err
-	}
-	c.adopt(etx)
-	return nil
-}
-
-// adopt makes an engine transaction the connection's.
-func (c *conn) adopt(etx *engine.Tx) {
-	c.reads.etx = etx
-	c.reads.base = etx.Base()
-	c.db.SetTx(etx)
-}
-
-// lockLate serves a write that the text did not announce (a trigger of a
-// temporary table): it comes from within SQLite, so it must not wait.
-func (c *conn) lockLate() error {
-	if c.tx.readOnly {
-		return errReadOnlyTx
-	}
-	etx, err := c.store.TryBegin()
-	if err != nil {
-		return wrapError("lock", err)
-	}
-	if c.reads.snap != nil && etx.Base() != c.reads.snap.LSN() {
-		etx.Rollback()
-		return errSnapshotOld()
-	}
-	c.adopt(etx)
-	return nil
-}
-
-func errSnapshotOld() error {
-	return newError("lock", ErrBusySnapshot, "%s", ErrBusySnapshot.Error())
-}
-
 func (c *conn) pin(s *engine.Snapshot) {
 	c.reads.snap = s
 	c.db.SetSnapshot(s)
@@ -298,78 +239,6 @@ func (c *conn) undo(t txn) {
 	}
 }
 
-// holdBack keeps an error that depends on rows of commits that are still on
-// their way until these are durable: a constraint that failed because of a row
-// nobody may ever see must not be reported.
-func (c *conn) holdBack(ctx context.Context, err error, base engine.LSN) error {
-	if err == nil || !errors.Is(wrapError("", err), ErrConstraint) {
-		return err
-	}
-	if wait := c.await(ctx, base); wait != nil {
-		return wait
-	}
-	return err
-}
-
-// awaitBase waits until the state the transaction builds on is durable.
-func (c *conn) awaitBase(ctx context.Context) error {
-	if err := c.await(ctx, c.reads.base); err != nil {
-		return err
-	}
-	c.reads.base = 0
-	return nil
-}
-
-// await waits for a commit of somebody else. Nothing of this connection was
-// appended, so its outcome is known: what counts is why the wait ended.
-func (c *conn) await(ctx context.Context, lsn engine.LSN) error {
-	if lsn == 0 || c.store.Durable().LSN() >= lsn {
-		return nil
-	}
-	err := c.store.WaitDurable(ctx, lsn)
-	if err == nil {
-		return nil
-	}
-	if cause := ctx.Err(); cause != nil {
-		return cause
-	}
-	if cause := c.store.Poisoned(); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// waitDurable waits for a commit of this connection. The caller's context does
-// not cancel it any more, but its deadline ends the wait.
-func (c *conn) waitDurable(ctx context.Context, lsn engine.LSN) error {
-	if c.store.Durable().LSN() >= lsn {
-		return nil
-	}
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return c.store.WaitDurable(context.Background(), lsn)
-	}
-	wait, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
-	return c.store.WaitDurable(wait, lsn)
-}
-
-// takeWriteLock waits for the write lock until the context ends or the busy
-// timeout has passed.
-func (c *conn) takeWriteLock(ctx context.Context) (*engine.Tx, error) {
-	etx, err := c.store.TryBegin()
-	if !errors.Is(err, engine.ErrBusy) || c.busyTimeout <= 0 {
-		return etx, err
-	}
-	wait, cancel := context.WithTimeout(ctx, c.busyTimeout)
-	defer cancel()
-	etx, err = c.store.Begin(wait)
-	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, engine.ErrBusy
-	}
-	return etx, err
-}
-
 // sqliteError picks the error to report: SQLite's own where it is the last word
 // (a constraint), the side channel's where a callback knew more, the context's
 // where it interrupted the statement.
@@ -394,9 +263,6 @@ func (c *conn) sqliteError(ctx context.Context, err error) error {
 	}
 	return err
 }
-
-// errReadOnlyTx refuses a write in a read-only transaction.
-var errReadOnlyTx = newError("", ErrReadOnly, "attempt to write a readonly database")
 
 func errNoSavepoint(name string) error {
 	return newError("", ErrGeneric, "no such savepoint: %s", name)

@@ -1,0 +1,86 @@
+package driver
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidemarkdb/tidemark/engine"
+)
+
+// lock takes the write lock. When the connection has read already, what it read
+// must still be the head.
+func (c *conn) lock(ctx context.Context, pinned bool) error {
+	if c.tx.readOnly {
+		return errReadOnlyTx
+	}
+	pinned = pinned && c.reads.snap != nil
+	if pinned && c.store.Head().LSN() != c.reads.snap.LSN() {
+		return errSnapshotOld()
+	}
+	etx, err := c.takeWriteLock(ctx)
+	if err != nil {
+		return err
+	}
+	if pinned && etx.Base() != c.reads.snap.LSN() {
+		etx.Rollback()
+		return errSnapshotOld()
+	}
+	// Under the lock nothing is appended: the head is what the transaction
+	// builds on.
+	c.pin(c.store.Head())
+	if err := c.refresh(c.reads.snap.Schema()); err != nil {
+		etx.Rollback()
+		c.unpin()
+		return err
+	}
+	c.adopt(etx)
+	return nil
+}
+
+// adopt makes an engine transaction the connection's.
+func (c *conn) adopt(etx *engine.Tx) {
+	c.reads.etx = etx
+	c.reads.base = etx.Base()
+	c.db.SetTx(etx)
+}
+
+// lockLate serves a write that the text did not announce (a trigger of a
+// temporary table): it comes from within SQLite, so it must not wait.
+func (c *conn) lockLate() error {
+	if c.tx.readOnly {
+		return errReadOnlyTx
+	}
+	etx, err := c.store.TryBegin()
+	if err != nil {
+		return wrapError("lock", err)
+	}
+	if c.reads.snap != nil && etx.Base() != c.reads.snap.LSN() {
+		etx.Rollback()
+		return errSnapshotOld()
+	}
+	c.adopt(etx)
+	return nil
+}
+
+func errSnapshotOld() error {
+	return newError("lock", ErrBusySnapshot, "%s", ErrBusySnapshot.Error())
+}
+
+// takeWriteLock waits for the write lock until the context ends or the busy
+// timeout has passed.
+func (c *conn) takeWriteLock(ctx context.Context) (*engine.Tx, error) {
+	etx, err := c.store.TryBegin()
+	if !errors.Is(err, engine.ErrBusy) || c.busyTimeout <= 0 {
+		return etx, err
+	}
+	wait, cancel := context.WithTimeout(ctx, c.busyTimeout)
+	defer cancel()
+	etx, err = c.store.Begin(wait)
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, engine.ErrBusy
+	}
+	return etx, err
+}
+
+// errReadOnlyTx refuses a write in a read-only transaction.
+var errReadOnlyTx = newError("", ErrReadOnly, "attempt to write a readonly database")
