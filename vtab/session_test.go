@@ -18,8 +18,8 @@ func TestCheckConstraints(t *testing.T) {
 	p := newPair(t, `CREATE TABLE t(id INTEGER PRIMARY KEY, a INT CHECK(a > 0 -- comment
 		), b TEXT COLLATE NOCASE, CONSTRAINT named CHECK(t.b <> 'Bad' AND "b" NOT LIKE '%x%'), CHECK(a < '7' OR a IN (8, 9)), CHECK(id<100), CHECK('abc'))`,
 		map[string]options{"t": {checks: []Check{
-			{"a > 0 -- comment", "a > 0 -- comment"}, {"named", `t.b <> 'Bad' AND "b" NOT LIKE '%x%'`},
-			{"a < '7' OR a IN (8, 9)", "a < '7' OR a IN (8, 9)"}, {"id<100", "id<100"}, {"'abc'", "1"},
+			{Name: "a > 0 -- comment", Expr: "a > 0 -- comment"}, {Name: "named", Expr: `t.b <> 'Bad' AND "b" NOT LIKE '%x%'`},
+			{Name: "a < '7' OR a IN (8, 9)", Expr: "a < '7' OR a IN (8, 9)"}, {Name: "id<100", Expr: "id<100"}, {Name: "'abc'", Expr: "1"},
 		}}})
 	if err := p.plain.Exec("DROP TABLE t; CREATE TABLE t(id INTEGER PRIMARY KEY, a INT CHECK(a > 0), b TEXT COLLATE NOCASE, CONSTRAINT named CHECK(t.b <> 'Bad' AND \"b\" NOT LIKE '%x%'), CHECK(a < '7' OR a IN (8, 9)), CHECK(id<100))"); err != nil {
 		t.Fatal(err)
