@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/engine/vfs"
+	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
 // step is transaction k of a scripted program. Variants of one step have
@@ -131,5 +132,68 @@ func TestBatchOverTwoFiles(t *testing.T) {
 	r.wait(t, s, last)
 	n := r.images(t, first, 1, vfs.CrashOptions{Seed: *crashSeed}, nil)
 	must(t, s.Close())
+	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+}
+
+// TestStaleFrames leaves an intact row without its commit behind the cut, and
+// then puts the frame of another row exactly there, which the second crash
+// loses while its commit survives. The stale row must not stand in for it.
+func TestStaleFrames(t *testing.T) {
+	const block = 512
+	r := newCrashRun(t, vfs.NewMem(), 0)
+	s := r.open(t)
+	r.wait(t, s, r.commit(t, s, createTable("t")))
+	def := s.Head().Schema().Lookup("t").Table
+	frame := func(text int) int64 {
+		b := wal.NewBuilder(wal.Salt{}, 0, nil)
+		must(t, b.Put(uint64(def.ID), def.Version, 9, testRecord(9, strings.Repeat("x", text))))
+		return b.Offset()
+	}
+	sized := func(size int64) string {
+		for n := range 4 * block {
+			if frame(n) == size {
+				return strings.Repeat("x", n)
+			}
+		}
+		t.Fatalf("no row of %d bytes", size)
+		return ""
+	}
+	tail := s.log.gen.tail
+	r.wait(t, s, r.commit(t, s, put("t", 1, 9, "filler")))
+	commit := s.log.gen.tail - tail - frame(len("filler"))
+
+	// [row of a bytes][row of a block, at a multiple of it] and a commit that
+	// the crash takes.
+	tail = s.log.gen.tail
+	a := (tail+2*block)/block*block - tail + block
+	r.hold()
+	r.commit(t, s, all(put("t", 2, 9, sized(a)), put("t", 3, 9, sized(block))))
+	var img *vfs.Mem
+	for name, m := range r.mem.CrashImages(r.mem.Ops(), vfs.CrashOptions{Boundaries: r.boundaries}) {
+		if strings.HasSuffix(name, fmt.Sprintf(" at %d", tail+a+block)) {
+			img = m
+		}
+	}
+	if img == nil {
+		t.Fatal("no image without the commit")
+	}
+	next := r.again(t, img, r.cats.at(r.mem.Ops()), 2)
+	defer os.RemoveAll(next.cats.dir)
+	r.release()
+	must(t, s.Close())
+
+	// A transaction that ends where the second row of the lost one begins, and
+	// one whose row takes its place.
+	s = next.open(t)
+	next.wait(t, s, next.commit(t, s, put("t", 2, 9, sized(a-commit))))
+	if at := s.log.gen.tail; at != tail+a {
+		t.Fatalf("the log ends at %d, the stale row is at %d", at, tail+a)
+	}
+	next.hold()
+	next.commit(t, s, put("t", 4, 9, strings.Replace(sized(block), "x", "y", 1)))
+	first := next.mem.Ops()
+	next.release()
+	must(t, s.Close())
+	n := next.images(t, first, 1, vfs.CrashOptions{Seed: *crashSeed, Block: block}, nil)
 	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
 }

@@ -80,8 +80,22 @@ func quiet(t testing.TB, s *Store) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c := &s.chores
-		return c.want == nil && (len(c.sealing) == 0 || c.stuck) && c.projected == s.durable.Load().schema && !c.refill
+		return c.idle(s.durable.Load()) && (len(c.sealing) == 0 || c.stuck)
 	})
+}
+
+// quietButSeals is quiet for a test that keeps the sealer from its work.
+func quietButSeals(t testing.TB, s *Store) {
+	t.Helper()
+	eventually(t, "the housekeeper to be idle", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.chores.idle(s.durable.Load())
+	})
+}
+
+func (c *chores) idle(durable *root) bool {
+	return c.want == nil && c.projected == durable.schema && !c.refill
 }
 
 // scan replays the log and returns the state at the cut.
@@ -287,6 +301,50 @@ func TestFooterIsEvidence(t *testing.T) {
 		t.Fatal("the catalog knows of the seal")
 	}
 	sp := &specimen{mem: r.mem.At(sealed), state: state, id: id, states: r.states, last: last}
+	if snap, err := sp.scan(); err != nil || snap.LSN() != last {
+		t.Fatalf("the undamaged log: %v", err)
+	}
+	data := readFile(t, sp.mem, path)
+	f, err := sp.mem.Open(path)
+	must(t, err)
+	for off := from; off < to; off += 3 {
+		_, err := f.WriteAt([]byte{data[off] ^ 4}, off)
+		must(t, err)
+		sp.check(t, fmt.Sprintf("byte %d", off), path, off, true)
+		_, err = f.WriteAt(data[off:off+1], off)
+		must(t, err)
+	}
+	must(t, f.Close())
+}
+
+// TestClaimInAThirdFile damages a commit of which only a commit two files on
+// says that it was synced.
+func TestClaimInAThirdFile(t *testing.T) {
+	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	s := r.open(t)
+	s.sealing.RLock() // nothing is sealed before the end
+	r.wait(t, s, r.commit(t, s, createTable("t")))
+	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500))))
+	quietButSeals(t, s)
+	r.hold()
+	from := s.log.gen.tail
+	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
+	to := s.log.gen.tail
+	third := r.commit(t, s, put("t", 3, 3, strings.Repeat("z", 1200)))
+	r.release()
+	r.wait(t, s, third)
+	last := r.commit(t, s, put("t", 4, 4, "end"))
+	r.wait(t, s, last)
+	quietButSeals(t, s)
+	state, err := s.cat.State(t.Context())
+	must(t, err)
+	sp := &specimen{mem: cloneMem(t, r.mem), state: state, id: s.id, states: r.states, last: last}
+	path := s.gens[0].path
+	s.sealing.RUnlock()
+	must(t, s.Close())
+	if len(state.Generations) != 3 || state.Generations[0].State != catalog.GenerationOpen {
+		t.Fatalf("%+v", state.Generations)
+	}
 	if snap, err := sp.scan(); err != nil || snap.LSN() != last {
 		t.Fatalf("the undamaged log: %v", err)
 	}

@@ -116,21 +116,21 @@ func (r *recovery) lastPath() string {
 
 // scan opens and replays the files up to the cut.
 func (r *recovery) scan(epoch uint64) error {
+	before := uint64(0)
 	for _, f := range r.files {
 		if err := r.s.open(f.generation, r.s.fs.Open); err != nil {
 			return err
 		}
 		f.end = f.start
-		if f.epoch > epoch {
+		switch {
+		case f.epoch > epoch:
 			return &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d: the catalog is older than the log", f.epoch, epoch)}
+		case f.epoch < before:
+			return &CorruptError{File: f.path, Reason: fmt.Sprintf("writer epoch %d follows epoch %d", f.epoch, before)}
 		}
+		before = f.epoch
 	}
-	epoch = 0
 	for i, f := range r.files {
-		if f.epoch < epoch {
-			return &CorruptError{File: f.path, Reason: fmt.Sprintf("writer epoch %d follows epoch %d", f.epoch, epoch)}
-		}
-		epoch = f.epoch
 		r.replay.startGeneration()
 		if err := r.file(f); err != nil {
 			return err
