@@ -23,6 +23,7 @@ const (
 // closed is kept for its memory and opened again.
 type cursor struct {
 	t   *table
+	c   *Conn
 	pin runtime.Pinner
 
 	buf   [fullBlock]engine.Entry
@@ -56,7 +57,7 @@ func cursorOpen(tls *libc.TLS, p, pp uintptr) int32 {
 	}
 	// What is pinned stays alive although only C memory points to it.
 	q.pin.Pin(q)
-	q.t = t
+	q.t, q.c = t, c
 	(*cCursor)(unsafe.Pointer(cp)).q = q
 	storePointer(pp, cp)
 	return lib.SQLITE_OK
@@ -205,11 +206,11 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	done := false
 	defer func() {
 		if !done {
-			rc = q.t.c.failColumn(tls, ctx, recover())
+			rc = q.c.failColumn(tls, ctx, recover())
 		}
 	}()
 	if !noChange(ctx) {
-		q.t.c.setResult(tls, ctx, q.column(int(k)))
+		q.c.setResult(tls, ctx, q.column(int(k)))
 	}
 	done = true
 	return lib.SQLITE_OK
@@ -234,6 +235,5 @@ func (q *cursor) column(k int) row.Value {
 
 // noChange is sqlite3_vtab_nochange without the call.
 func noChange(ctx uintptr) bool {
-	out := (*lib.Tsqlite3_context)(unsafe.Pointer(ctx)).FpOut
-	return (*lib.TMem)(unsafe.Pointer(out)).Fflags&memMark == memMark
+	return resultAt(ctx).Fflags&memMark == memMark
 }

@@ -61,6 +61,10 @@ func valueByAPI(tls *libc.TLS, p uintptr) row.Value {
 func (c *Conn) setResult(tls *libc.TLS, ctx uintptr, v row.Value) {
 	switch v.Kind() {
 	case row.Int:
+		if m := resultAt(ctx); m.Fflags&(lib.MEM_Dyn|lib.MEM_Agg) == 0 {
+			*(*int64)(unsafe.Pointer(&m.Fu)), m.Fflags = v.Int(), lib.MEM_Int
+			return
+		}
 		lib.Xsqlite3_result_int64(tls, ctx, lib.Ti64(v.Int()))
 	case row.Real:
 		lib.Xsqlite3_result_double(tls, ctx, v.Real())
@@ -79,13 +83,18 @@ func (c *Conn) setResult(tls *libc.TLS, ctx uintptr, v row.Value) {
 	}
 }
 
+// resultAt returns the register that takes a result.
+func resultAt(ctx uintptr) *lib.TMem {
+	return (*lib.TMem)(unsafe.Pointer((*lib.Tsqlite3_context)(unsafe.Pointer(ctx)).FpOut))
+}
+
 // fillResult copies a text or blob into the memory the result's register has
 // from an earlier row: what sqlite3_result_text does with SQLITE_TRANSIENT in
 // the end. It reports false when there is too little of it, or anything else
 // is unusual.
 func fillResult(ctx uintptr, s string, flags uint16) bool {
 	cx := (*lib.Tsqlite3_context)(unsafe.Pointer(ctx))
-	m := (*lib.TMem)(unsafe.Pointer(cx.FpOut))
+	m := resultAt(ctx)
 	if len(s) >= int(m.FszMalloc) || m.Fflags&(lib.MEM_Dyn|lib.MEM_Agg) != 0 || cx.Fenc != lib.SQLITE_UTF8 || len(s) > maxLent {
 		return false
 	}
