@@ -135,9 +135,11 @@ func TestBatchOverTwoFiles(t *testing.T) {
 		t.Fatalf("%+v", s.GenerationInfos())
 	}
 	first := r.mem.Ops()
+	s.sealing.RLock() // sealing the first file would sync it, too
 	r.release()
 	r.wait(t, s, last)
 	n := r.images(t, first, 1, vfs.CrashOptions{Seed: *crashSeed}, nil)
+	s.sealing.RUnlock()
 	must(t, s.Close())
 	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
 }
