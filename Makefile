@@ -54,10 +54,11 @@ fuzz:
 		done; \
 	done
 
-# Packages whose code runs on several goroutines, with the long rounds left to
-# the plain run.
+# Everything whose code runs on several goroutines. The long rounds, and the
+# corpora that run on one connection, are left to the plain run.
 race:
-	$(GO) test -race -short ./engine/... ./catalog/... ./vtab/... ./driver/... ./cmd/... ./sqltests/...
+	$(GO) test -race -short -timeout 30m ./engine/... ./catalog/... ./vtab/... ./driver/... ./cmd/...
+	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|SampleDatabase' ./sqltests
 
 unit:
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
