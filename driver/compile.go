@@ -40,12 +40,10 @@ func (c *conn) accessOf(p *piece) (access, error) {
 	if !p.Kind.IsDML() {
 		return toRead, nil
 	}
-	where, err := c.locate(p.Target, c.schema(), "table", "view")
-	if err != nil {
+	if err := c.locateTarget(p); err != nil {
 		return toRead, err
 	}
-	p.to = where
-	switch where {
+	switch p.to {
 	case inStore:
 		if c.tx.readOnly {
 			return toRead, errReadOnlyTx
@@ -73,6 +71,25 @@ func (c *conn) accessOf(p *piece) (access, error) {
 		}
 	}
 	return toRead, nil
+}
+
+// locateTarget finds the place of the object a statement writes. The answer holds
+// while schema and names stay as they are, but for attached files, which other
+// processes change too.
+func (c *conn) locateTarget(p *piece) error {
+	schema := c.schema()
+	if p.locatedIn == schema && p.locatedBy == c.names.gen && c.names.known {
+		return nil
+	}
+	where, err := c.locate(p.Target, schema, "table", "view")
+	if err != nil {
+		return err
+	}
+	p.to, p.locatedIn = where, nil
+	if len(c.names.files) == 0 {
+		p.locatedIn, p.locatedBy = schema, c.names.gen
+	}
+	return nil
 }
 
 // build compiles the text SQLite is to run for a statement.

@@ -27,16 +27,18 @@ type piece struct {
 	*sqltext.Stmt
 	numbers []int // of its parameters in the whole text; nil: as in the statement
 
-	st      *vtab.Stmt // nil until compiled
-	nparams int
-	schema  *engine.Schema // st is compiled for
-	gen     uint64         // of the names it is compiled for
-	to      place          // of the object it writes
-	cols    []column       // of its rows; nil until asked for
-	labels  []string
-	plain   []string // names of the columns as plain SQLite gives them, if they differ
-	clause  bool     // the OR clause as written must be told, see vtab.Conn.SetClause
-	busy    bool     // rows are stepping it
+	st        *vtab.Stmt // nil until compiled
+	nparams   int
+	schema    *engine.Schema // st is compiled for
+	gen       uint64         // of the names it is compiled for
+	to        place          // of the object it writes
+	locatedIn *engine.Schema // to was found in this schema and by these names
+	locatedBy uint64
+	cols      []column // of its rows; nil until asked for
+	labels    []string
+	plain     []string // names of the columns as plain SQLite gives them, if they differ
+	clause    bool     // the OR clause as written must be told, see vtab.Conn.SetClause
+	busy      bool     // rows are stepping it
 }
 
 // newStmt reads a text; nothing is compiled yet.
