@@ -42,7 +42,8 @@ scripts:
 # One round of eight writers, kill -9 and recovery, as make run shows it. The Go
 # tests have many more.
 crash:
-	$(GO) run ./cmd/tidemark demo >/dev/null
+	@dir=$$(mktemp -d) && $(GO) run ./cmd/tidemark demo $$dir/shop >$$dir/log || { cat $$dir/log; rm -rf $$dir; exit 1; }; \
+		grep -E '^(killed|opened|every|check)' $$dir/log; rm -rf $$dir
 
 # Every fuzz target there is, for a few seconds.
 fuzz:
