@@ -48,9 +48,10 @@ type crashRun struct {
 	cats *catalogs
 	o    Options
 
-	// While held is set, syncs of the log wait, so that commits gather.
-	mu   sync.Mutex
-	held chan struct{}
+	// While held is set, operations of these kinds wait.
+	mu    sync.Mutex
+	held  chan struct{}
+	kinds vfs.Kind
 }
 
 func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
@@ -60,9 +61,9 @@ func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
 	fault := vfs.NewFault(mem)
 	fault.SetHook(func(op vfs.Op) error {
 		r.mu.Lock()
-		held := r.held
+		held, kinds := r.held, r.kinds
 		r.mu.Unlock()
-		if held != nil && op.Kind == vfs.OpSyncData {
+		if held != nil && op.Kind&kinds != 0 {
 			<-held
 		}
 		return nil
@@ -80,9 +81,12 @@ func (r *crashRun) open(t testing.TB) *Store {
 	return s
 }
 
-func (r *crashRun) hold() {
+// hold keeps the log from being synced, so that commits gather.
+func (r *crashRun) hold() { r.holdKinds(vfs.OpSyncData) }
+
+func (r *crashRun) holdKinds(kinds vfs.Kind) {
 	r.mu.Lock()
-	r.held = make(chan struct{})
+	r.held, r.kinds = make(chan struct{}), kinds
 	r.mu.Unlock()
 }
 

@@ -121,14 +121,9 @@ func TestBatchOverTwoFiles(t *testing.T) {
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500)))) // more than half: the next file is made
 	quiet(t, s)
-	r.hold()
-	// The first one keeps the syncer busy, the two others gather behind it.
-	r.commit(t, s, put("t", 4, 4, "w"))
-	eventually(t, "the sync of the first", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.pipe.inflight != nil
-	})
+	// The syncer is kept busy behind the sync of a commit, and two more gather.
+	r.holdKinds(vfs.OpLockWrite)
+	r.wait(t, s, r.commit(t, s, put("t", 4, 4, "w")))
 	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
 	last := r.commit(t, s, put("t", 3, 3, "z"))
 	if len(s.GenerationInfos()) != 2 || s.GenerationInfos()[1].FirstLSN != last {
