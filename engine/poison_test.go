@@ -102,6 +102,42 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
+// TestCloseMarkNotOnDisk: the sync of a close mark failed, so that it is in the
+// page cache and not on the disk. The next process appends behind it, and then
+// the power goes.
+func TestCloseMarkNotOnDisk(t *testing.T) {
+	m := vfs.NewMem()
+	f := vfs.NewFault(m)
+	o := Options{Dir: t.TempDir(), FS: f}
+	s := openStore(t, o)
+	wait(t, s, update(t, s, createTable("t")))
+	f.Fail(vfs.Rule{Kinds: vfs.OpSyncData})
+	if err := s.Close(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Close: %v", err)
+	}
+	f.Clear()
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, put("t", 1, 1, "behind the mark")))
+	n := m.Ops()
+	must(t, s.Close())
+	images := 0
+	for name, img := range m.CrashImages(n, vfs.CrashOptions{Block: 8}) {
+		o := o
+		o.FS = img
+		again, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatalf("image %q: %v", name, err)
+		}
+		if got := text(t, again.Durable(), "t", 1); got != "behind the mark" {
+			t.Errorf("image %q: read %q", name, got)
+		}
+		must(t, again.Close())
+		images++
+	}
+	t.Logf("%d images", images)
+}
+
 func TestFailedAppend(t *testing.T) {
 	for _, short := range []int{0, 20} {
 		t.Run(fmt.Sprintf("%d bytes written", short), func(t *testing.T) {

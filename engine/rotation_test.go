@@ -270,8 +270,7 @@ func TestLowerEpoch(t *testing.T) {
 	s, err = Open(t.Context(), o)
 	must(t, err)
 	must(t, s.Close())
-	good := readFile(t, m, first.path)
-	forge := func(epoch uint64) []byte {
+	forge := func(good []byte, epoch uint64) []byte {
 		h, start, err := wal.ReadHeader(strings.NewReader(string(good)), int64(len(good)))
 		must(t, err)
 		h.WriterEpoch = epoch
@@ -279,13 +278,20 @@ func TestLowerEpoch(t *testing.T) {
 		must(t, b.Header(&h))
 		return append(append([]byte(nil), b.Bytes()...), good[start:]...)
 	}
-	for _, epoch := range []uint64{3, 1000} {
-		writeFile(t, m, first.path, forge(epoch))
+	for _, c := range []struct {
+		g     *generation
+		epoch uint64
+		says  string
+	}{
+		{first, 3, "follows"},
+		{second, 1000, "older than the log"},
+	} {
+		good := readFile(t, m, c.g.path)
+		writeFile(t, m, c.g.path, forge(good, c.epoch))
 		var bad *CorruptError
-		_, err := Open(t.Context(), o)
-		if !errors.As(err, &bad) || !strings.Contains(bad.Reason, "epoch") {
-			t.Errorf("epoch %d in front of epoch 2: %v", epoch, err)
+		if _, err := Open(t.Context(), o); !errors.As(err, &bad) || !strings.Contains(bad.Reason, c.says) {
+			t.Errorf("epoch %d in %s: %v", c.epoch, c.g.path, err)
 		}
+		writeFile(t, m, c.g.path, good)
 	}
-	writeFile(t, m, first.path, good)
 }
