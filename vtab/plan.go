@@ -7,7 +7,6 @@ import (
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 
-	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -80,6 +79,10 @@ func tableBestIndex(tls *libc.TLS, p, info uintptr) (rc int32) {
 	return pl.plan()
 }
 
+// fewRows is what a small table is taken for: a statement prepared while the
+// table is empty is run when it is not.
+const fewRows = 50
+
 // estimate returns the present number of rows.
 func (t *table) estimate() float64 {
 	n := 0
@@ -91,7 +94,7 @@ func (t *table) estimate() float64 {
 			n = v.Len()
 		}
 	}
-	return float64(n)
+	return float64(max(n, fewRows))
 }
 
 // planner is one call of xBestIndex.
@@ -328,6 +331,3 @@ func (pl *planner) consumeOrder(many bool) int32 {
 	}
 	return 0
 }
-
-// indexDefs is a short name.
-func (pl *planner) indexDefs() []*engine.IndexDef { return pl.t.info.Def.Indexes }

@@ -26,7 +26,7 @@ type candidate struct {
 // when no index helps.
 func (pl *planner) bestIndex(byColumn map[int][]term, rowid []term) candidate {
 	best := candidate{cost: math.Inf(1)}
-	for i, ix := range pl.indexDefs() {
+	for i, ix := range pl.t.info.Def.Indexes {
 		if cand, ok := pl.consider(i, ix, byColumn, rowid); ok && cand.cost < best.cost {
 			best = cand
 		}
@@ -167,7 +167,7 @@ func isConstant(ix *engine.IndexDef, eq, col int, def *engine.TableDef) bool {
 
 // useIndex makes a candidate the plan.
 func (pl *planner) useIndex(cand candidate) {
-	ix := pl.indexDefs()[cand.ix]
+	ix := pl.t.info.Def.Indexes[cand.ix]
 	num := int32(planIndex) | int32(cand.ix)<<planIndexAt | int32(len(cand.eq))<<planTerms
 	letters := make([]byte, 0, len(cand.eq)+3+len(ix.Name))
 	inList := false

@@ -183,9 +183,9 @@ func (st *Stmt) Reset() error {
 
 // Finalize releases the statement. Calling it again does nothing.
 func (st *Stmt) Finalize() {
-	if st.p != 0 {
-		lib.Xsqlite3_finalize(st.c.tls, st.p)
-		st.p = 0
+	if p := st.p; p != 0 {
+		st.p = 0 // before: finalizing may disconnect tables, which finalizes more
+		lib.Xsqlite3_finalize(st.c.tls, p)
 	}
 }
 
