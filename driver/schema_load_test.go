@@ -1,12 +1,14 @@
 package driver
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,4 +144,37 @@ func checkShadow(c *conn, s *engine.Schema) error {
 		}
 		return nil
 	})
+}
+
+// TestSchemaChangesTogether has goroutines use shadow and caches at once.
+func TestSchemaChangesTogether(t *testing.T) {
+	db := testDB(t, "")
+	mustExec(t, db, "CREATE TABLE base(id INTEGER PRIMARY KEY, n DEFAULT 1); INSERT INTO base DEFAULT VALUES")
+	var wg sync.WaitGroup
+	try := func(text string) {
+		if _, err := db.ExecContext(context.Background(), text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for i := range 4 {
+		wg.Go(func() {
+			for range 12 {
+				try(fmt.Sprintf("CREATE TABLE t%d(a DEFAULT 5, b UNIQUE)", i))
+				try(fmt.Sprintf("INSERT INTO t%d(b) VALUES(1)", i))
+				try(fmt.Sprintf("CREATE INDEX i%d ON t%d(a)", i, i))
+				try(fmt.Sprintf("DROP TABLE t%d", i))
+			}
+		})
+		wg.Go(func() {
+			for range 60 {
+				try("SELECT * FROM base")
+				try("SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) ORDER BY 1")
+				try("PRAGMA index_list(base)")
+				try("BEGIN IMMEDIATE; INSERT INTO base DEFAULT VALUES; SELECT rowid FROM base; ROLLBACK")
+			}
+		})
+	}
+	wg.Wait()
+	expect(t, db, "base", "SELECT group_concat(name) FROM sqlite_master")
+	expect(t, db, 1, "SELECT count(*) FROM base")
 }
