@@ -30,8 +30,10 @@ import (
 // all, t to TEXT, n to a number where the text reads as one; a capital letter
 // is IS, for which NULL equals NULL.
 //
-// Every plan gives a superset of the rows: no constraint but that of the
-// hidden column is omitted, so SQLite tests each row again.
+// A plan by an index may give more rows than match: SQLite tests each again.
+// Constraints on the rowid are exact (see exactRowid, lowestRowid), and so they
+// are omitted; SQLite itself sees to those that it passed on only in part, as
+// of a row value.
 const (
 	planScan   = 0 // rows by rowid, possibly within bounds
 	planRowid  = 1 // the row of one rowid
@@ -124,6 +126,12 @@ func (pl *planner) pass(at int) {
 	pl.usage(at).FargvIndex = pl.args
 }
 
+// answer passes a constraint that need not be tested again.
+func (pl *planner) answer(at int) {
+	pl.pass(at)
+	pl.usage(at).Fomit = 1
+}
+
 func (pl *planner) plan() int32 {
 	def := pl.t.info.Def
 	var rowid []term
@@ -137,8 +145,7 @@ func (pl *planner) plan() int32 {
 			if con.Fusable == 0 {
 				return lib.SQLITE_CONSTRAINT
 			}
-			pl.pass(i)
-			pl.usage(i).Fomit = 1
+			pl.answer(i)
 			pl.finish(planSource, 1, 1)
 			return lib.SQLITE_OK
 		}
@@ -231,7 +238,7 @@ func (pl *planner) byRowid(rowid []term) bool {
 		case tm.in:
 			list = tm.at
 		default:
-			pl.pass(tm.at)
+			pl.answer(tm.at)
 			pl.ii.FidxFlags = lib.SQLITE_INDEX_SCAN_UNIQUE
 			pl.finish(planRowid, 1, 1)
 			pl.consumeOrder(false)
@@ -242,7 +249,7 @@ func (pl *planner) byRowid(rowid []term) bool {
 		return false
 	}
 	lib.Xsqlite3_vtab_in(pl.tls, pl.info, int32(list), 1)
-	pl.pass(list)
+	pl.answer(list)
 	const n = 25 // SQLite's own guess of a list
 	num := int32(planList)
 	if pl.orderedByRowid() {
@@ -288,7 +295,7 @@ func (pl *planner) scan(rowid []term) {
 	rows := pl.rows
 	for _, at := range []int{lower, upper} {
 		if at >= 0 {
-			pl.pass(at)
+			pl.answer(at)
 			rows /= 4
 		}
 	}
