@@ -93,11 +93,16 @@ func (c *Catalog) ensureFile() error {
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return refuse(CodeNotStore, "open", "%s is not a regular file", path)
+	case err == nil && info.Size() == 0:
+		return refuseOrphans(c.options.Dir)
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return &Error{Code: CodeIO, Op: "open", Err: err}
 	case !c.options.Create:
+		if err := refuseOrphans(c.options.Dir); err != nil {
+			return err
+		}
 		return refuse(CodeMissing, "open", "no store in %s: %s does not exist (mode=rwc creates it)", c.options.Dir, FileName)
 	}
 	if err := refuseOrphans(c.options.Dir); err != nil {

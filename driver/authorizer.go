@@ -1,6 +1,10 @@
 package driver
 
-import "github.com/tidemarkdb/tidemark/vtab"
+import (
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/vtab"
+)
 
 // Actions SQLite asks its authorizer about.
 const (
@@ -13,6 +17,9 @@ const (
 	actDropTempTable = 13
 	actDropTrigger   = 16
 	actDropView      = 17
+	actDelete        = 9
+	actInsert        = 18
+	actUpdate        = 23
 	actPragma        = 19
 	actAlterTable    = 26
 	actCreateVirtual = 29
@@ -32,6 +39,8 @@ func (c *conn) authorize(action int, a1, a2, a3, _ string) int {
 		return vtab.AuthOK
 	}
 	switch action {
+	case actInsert, actUpdate, actDelete:
+		c.targets.note(action, a1, a2, a3)
 	case actCreateIndex, actCreateTable, actCreateTrigger, actCreateView, actCreateVirtual,
 		actDropIndex, actDropTable, actDropTrigger, actDropView, actDropVirtual:
 		if a3 == "main" || a3 == "temp" && fold(a1) == controlName {
@@ -51,4 +60,19 @@ func (c *conn) authorize(action int, a1, a2, a3, _ string) int {
 		}
 	}
 	return vtab.AuthOK
+}
+
+// targets is what the statement being compiled writes, triggers included.
+type targets struct{ store, file bool }
+
+// note takes over one answer of the authorizer: the database is the second
+// argument of an update's column, the third of everything.
+func (t *targets) note(_ int, table, _, database string) {
+	switch database {
+	case "main":
+		t.store = t.store || !strings.HasPrefix(fold(table), "sqlite_")
+	case "temp", "catalog", "":
+	default:
+		t.file = true
+	}
 }

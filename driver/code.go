@@ -29,9 +29,9 @@ const (
 	ErrConstraintCheck      Code = 275  // CHECK
 	ErrConstraintForeignKey Code = 787  // FOREIGN KEY
 	ErrConstraintNotNull    Code = 1299 // NOT NULL
-	ErrConstraintPrimaryKey Code = 1555 // PRIMARY KEY other than the rowid
+	ErrConstraintPrimaryKey Code = 1555 // PRIMARY KEY, also INTEGER PRIMARY KEY
 	ErrConstraintUnique     Code = 2067 // UNIQUE
-	ErrConstraintRowID      Code = 2579 // INTEGER PRIMARY KEY or rowid
+	ErrConstraintRowID      Code = 2579 // rowid of a table without INTEGER PRIMARY KEY
 	ErrConstraintDatatype   Code = 3091 // type of a STRICT table
 )
 

@@ -21,14 +21,25 @@ func (c *conn) compile(ctx context.Context, p *piece) error {
 	if err := c.acquire(ctx, a); err != nil {
 		return err
 	}
-	if p.st != nil && p.schema == c.mirror.schema && p.gen == c.names.gen && c.names.known {
-		return nil
+	if p.st == nil || p.schema != c.mirror.schema || p.gen != c.names.gen || !c.names.known {
+		if err := c.build(p); err != nil {
+			return err
+		}
 	}
-	if err := c.build(p); err != nil {
-		return err
+	return c.checkTargets(ctx, p, a)
+}
+
+// checkTargets compares what SQLite says the statement writes, triggers
+// included, with what its text told.
+func (c *conn) checkTargets(ctx context.Context, p *piece, a access) error {
+	w := p.writes
+	if w.store && (w.file || c.tx.file) || w.file && c.tx.store {
+		return errTwoFiles()
 	}
-	if a == toRead && !p.st.ReadOnly() && p.to == nowhere {
-		// The text did not tell, so the parser refused it and SQLite did not.
+	if c.tx.phase != idle {
+		c.tx.store, c.tx.file = c.tx.store || w.store, c.tx.file || w.file
+	}
+	if a == toRead && (w.store || !p.st.ReadOnly() && p.to == nowhere) {
 		return c.acquire(ctx, toWrite)
 	}
 	return nil
@@ -106,7 +117,9 @@ func (c *conn) build(p *piece) error {
 	p.finalize()
 	p.cols, p.labels, p.plain = nil, nil, nil
 	c.db.ClearError()
+	c.targets = targets{}
 	st, _, err := c.db.PreparePersistent(text)
+	p.writes = c.targets
 	if err != nil && text != p.Text {
 		// The message must be about what the user wrote.
 		if orig, _, plain := c.db.Prepare(p.Text); plain != nil {

@@ -28,6 +28,7 @@ type conn struct {
 	names  names
 	cache  stmtCache
 
+	targets  targets         // of the statement being compiled
 	internal int             // depth of the driver's own statements, which the authorizer lets pass
 	pending  []engine.Change // what the next UPDATE of the control table applies
 	control  *vtab.Stmt      // that UPDATE
@@ -38,6 +39,7 @@ type conn struct {
 	changed     map[string]bool // sessionPragmas that were set
 	affected    int64           // rows of the last INSERT, UPDATE or DELETE of the running call
 	closed      bool
+	stale       bool // a PRAGMA set what no reset undoes: the pool must not keep the connection
 	bad         bool // a panic went through SQLite
 }
 
@@ -157,6 +159,9 @@ var sessionPragmas = map[string]string{
 func (c *conn) ResetSession(context.Context) (err error) {
 	defer c.guard("reset", &err)
 	if !c.IsValid() {
+		return sqldriver.ErrBadConn
+	}
+	if c.stale {
 		return sqldriver.ErrBadConn
 	}
 	c.busyTimeout = c.sh.cfg.BusyTimeout

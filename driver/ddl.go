@@ -79,12 +79,14 @@ func (c *conn) nativeDDL(ctx context.Context, p *piece, b *binder, where place) 
 		}
 	}
 	if p.Kind == sqltext.CreateTrigger {
-		on, err := c.locate(p.On(), c.schema(), "table")
+		on, err := c.locate(p.On(), c.schema(), "table", "view")
 		if err != nil {
 			return err
 		}
 		if on == inStore {
-			return refuseTrigger()
+			if o := c.schema().Lookup(p.On().Name); o != nil && o.Kind == engine.KindTable {
+				return refuseTrigger()
+			}
 		}
 	}
 	q := &piece{Stmt: p.Stmt, numbers: p.numbers, to: where}
@@ -237,6 +239,9 @@ func (c *conn) dropSequence(schema *engine.Schema, table string) error {
 	return c.ownExec("DELETE FROM main.sqlite_sequence WHERE name = " + sqltext.QuoteText(o.Name))
 }
 
+// maxColumns is SQLite's limit of 2,000 less the hidden column of every table.
+const maxColumns = 1999
+
 // refuseTrigger refuses triggers on tables.
 func refuseTrigger() *Error {
 	return refuse("a trigger on a table", "INSTEAD OF triggers on views work")
@@ -251,6 +256,9 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 		}
 		if col := s.Generated(); col != "" {
 			return refuse("generated column "+col, "a view can compute it")
+		}
+		if n := s.ColumnCount(); n > maxColumns {
+			return newError("", ErrGeneric, "too many columns on %s: %d, at most %d", s.Target.Name, n, maxColumns)
 		}
 	case sqltext.CreateIndex:
 		switch s.IndexFlaw() {

@@ -56,6 +56,9 @@ var refusedPragmas = map[string]string{
 	"foreign_key_check": "foreign keys are kept and shown, and not yet enforced",
 }
 
+// readPragmas take an argument and set nothing.
+var readPragmas = map[string]bool{"busy_timeout": true, "integrity_check": true, "quick_check": true, "table_info": true}
+
 // runPragma answers a PRAGMA.
 func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, err error) {
 	name := fold(p.Target.Name)
@@ -68,6 +71,9 @@ func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, er
 	if !ours {
 		a, err = c.direct(ctx, p)
 		return true, a, err
+	}
+	if name == "foreign_keys" && has && onOff(value) == "on" {
+		return true, a, refuse("PRAGMA foreign_keys=on", "foreign keys are kept and shown, and not yet enforced")
 	}
 	if values, ok := fixedPragmas[name]; ok {
 		if values != nil && !(has && silentSet[name]) {
@@ -83,6 +89,8 @@ func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, er
 			c.changed = map[string]bool{}
 		}
 		c.changed[name] = true
+	} else if has && !readPragmas[name] {
+		c.stale = true
 	}
 	switch name {
 	case "busy_timeout":

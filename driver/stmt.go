@@ -32,6 +32,7 @@ type piece struct {
 	schema    *engine.Schema // st is compiled for
 	gen       uint64         // of the names it is compiled for
 	to        place          // of the object it writes
+	writes    targets        // what st writes, triggers included
 	locatedIn *engine.Schema // to was found in this schema and by these names
 	locatedBy uint64
 	cols      []column // of its rows; nil until asked for

@@ -11,8 +11,10 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// Table is the name of the version table.
-const Table = goose.DefaultTablename
+// Table is the name of the version table. It is not the library's own: a program
+// that keeps its tables in a store may use the same library for them, and its
+// look at that name must not find ours through schema catalog.
+const Table = "catalog_migrations"
 
 // CreateVersionTable creates the version table with its zero row. The caller
 // runs it in the transaction that marks a new file as a catalog, so that no
@@ -32,7 +34,7 @@ func CreateVersionTable(ctx context.Context, tx *sql.Tx) error {
 // in one transaction with its version row. before, which may be nil, is called
 // ahead of each version and returns the context its transaction runs under.
 func Up(ctx context.Context, db *sql.DB, fsys fs.FS, before func(ctx context.Context, version int64) context.Context) error {
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, fsys, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, fsys, goose.WithTableName(Table), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("migrations: %w", err)
 	}

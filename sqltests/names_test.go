@@ -106,6 +106,7 @@ func TestRefusals(t *testing.T) {
 		"CREATE VIRTUAL TABLE v USING tidemark(a, durable=false)",
 		"CREATE VIRTUAL TABLE v USING tidemark(a, resident=keys)",
 		"CREATE VIRTUAL TABLE v USING tidemark(a, mode=x)",
+		"PRAGMA foreign_keys=on",
 	} {
 		_, err := s.DB.Exec(q)
 		if err == nil {

@@ -86,6 +86,14 @@ CREATE TABLE catalog_info (
   max_retire_edges_per_tx INTEGER NOT NULL DEFAULT 256 CHECK (max_retire_edges_per_tx BETWEEN 1 AND 65536)
 ) STRICT;
 
+-- table catalog_migrations on catalog_migrations
+CREATE TABLE catalog_migrations (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	);
+
 -- table generations on generations
 CREATE TABLE generations (
   shard_id INTEGER NOT NULL REFERENCES shards(shard_id),
@@ -105,14 +113,6 @@ CREATE TABLE generations (
   CHECK ((first_lsn IS NULL) = (records IS NULL)),
   CHECK (last_lsn IS NULL OR last_lsn >= first_lsn - 1)                                   -- first - 1: no commit
 ) STRICT, WITHOUT ROWID;
-
--- table goose_db_version on goose_db_version
-CREATE TABLE goose_db_version (
-		id INTEGER PRIMARY KEY AUTOINCREMENT,
-		version_id INTEGER NOT NULL,
-		is_applied INTEGER NOT NULL,
-		tstamp TIMESTAMP DEFAULT (datetime('now'))
-	);
 
 -- table identity_tombstones on identity_tombstones
 CREATE TABLE identity_tombstones (          -- identity history that outlives the objects row

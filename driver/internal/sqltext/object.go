@@ -72,6 +72,14 @@ func (s *Stmt) Generated() string {
 	return ""
 }
 
+// ColumnCount returns the number of columns a CREATE TABLE lists.
+func (s *Stmt) ColumnCount() int {
+	if n, ok := s.node.(*ast.CreateTableStmt); ok {
+		return len(n.Columns)
+	}
+	return 0
+}
+
 // IndexFlaw says what of a CREATE INDEX is more than a list of columns: "partial"
 // or "expression", or "" for nothing.
 func (s *Stmt) IndexFlaw() string {
