@@ -239,7 +239,6 @@ var scripts = map[string]string{
 		INSERT INTO v(p,q) VALUES('ignored','kept');
 		SELECT * FROM t;
 		PRAGMA foreign_keys;
-		PRAGMA foreign_keys=on;
 		PRAGMA user_version;
 		PRAGMA encoding;`,
 	"transactions": `
