@@ -99,6 +99,25 @@ func BenchmarkPoint(b *testing.B) {
 	}
 }
 
+// BenchmarkPrepare compiles statements, planning included.
+func BenchmarkPrepare(b *testing.B) {
+	f := benchFixture(b, 1000)
+	for _, q := range []string{"SELECT a FROM %s WHERE id=5", "SELECT a FROM %s WHERE t='x' AND a>5 AND r<9 ORDER BY id", "SELECT x.a FROM %[1]s x JOIN %[1]s y ON x.id=y.a WHERE x.t=y.t AND y.r>5"} {
+		for _, table := range []string{"tide", "native"} {
+			b.Run(fmt.Sprintf(q, table), func(b *testing.B) {
+				sql := fmt.Sprintf(q, table)
+				for b.Loop() {
+					st, _, err := f.c.Prepare(sql)
+					if err != nil {
+						b.Fatal(err)
+					}
+					st.Finalize()
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkInsert inserts within one transaction a batch, by a prepared
 // statement.
 func BenchmarkInsert(b *testing.B) {

@@ -209,28 +209,22 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 			rc = q.c.failColumn(tls, ctx, recover())
 		}
 	}()
-	if !noChange(ctx) {
-		q.c.setResult(tls, ctx, q.column(int(k)))
+	switch {
+	case noChange(ctx):
+	case int(k) == q.alias:
+		q.c.setResult(tls, ctx, row.IntValue(q.buf[q.i].Rowid))
+	case q.src != nil:
+		q.c.setResult(tls, ctx, q.src.column(int(k)))
+	default:
+		if !q.read {
+			q.dec.Reset(q.buf[q.i].Rec)
+			q.read = true
+		}
+		// The hidden column lies behind those of every record and so is NULL.
+		q.c.setResult(tls, ctx, q.dec.Column(int(k)))
 	}
 	done = true
 	return lib.SQLITE_OK
-}
-
-// column returns a column of the current row.
-func (q *cursor) column(k int) row.Value {
-	e := &q.buf[q.i]
-	if k == q.alias {
-		return row.IntValue(e.Rowid)
-	}
-	if q.src != nil {
-		return q.src.column(k)
-	}
-	if !q.read {
-		q.dec.Reset(e.Rec)
-		q.read = true
-	}
-	// The hidden column lies behind those of every record and so is NULL.
-	return q.dec.Column(k)
 }
 
 // noChange is sqlite3_vtab_nochange without the call.
