@@ -296,3 +296,32 @@ func TestAutoincrement(t *testing.T) {
 		seq()
 	}
 }
+
+func TestUpdateFromAndWideTables(t *testing.T) {
+	var cols, vals []string
+	for i := range 100 {
+		cols = append(cols, fmt.Sprintf("c%d", i))
+		vals = append(vals, fmt.Sprint(i))
+	}
+	p := newPair(t, "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE, b); CREATE TABLE s(id INTEGER PRIMARY KEY, x);"+
+		"CREATE TABLE wide(id INTEGER PRIMARY KEY,"+strings.Join(cols, ",")+"); CREATE INDEX wide_c ON wide(c90, c70)", nil)
+	p.script(`
+		INSERT INTO t VALUES(1,1,1),(2,2,2),(3,3,3)
+		INSERT INTO s VALUES(1,10),(3,30),(4,40)
+		UPDATE t SET b=s.x FROM s WHERE s.id=t.id
+		UPDATE t SET a=a+1, b=(SELECT max(x) FROM s) FROM s WHERE s.id=t.id AND s.x>10
+		UPDATE t SET id=s.x FROM s WHERE s.id=t.id
+		WITH q AS (SELECT id AS i FROM s WHERE x>10) UPDATE t SET b='q' WHERE id IN (SELECT i FROM q) OR a=1
+		WITH q AS (SELECT id AS i, x FROM s) INSERT INTO t SELECT i+100, x, NULL FROM q ORDER BY i
+		DELETE FROM t WHERE a IN (SELECT x FROM s WHERE x<40)
+		REPLACE INTO t VALUES(1,2,3),(1,3,4),(5,3,4)
+	`)
+	p.same("INSERT INTO wide VALUES(1," + strings.Join(vals, ",") + "),(2," + strings.Join(vals, ",") + ")")
+	p.script(`
+		UPDATE wide SET c99='x', c3=c98 WHERE id=2
+		SELECT c99, c98, c3, c64, c63 FROM wide WHERE c90=90 AND c70=70
+		UPDATE wide SET c70=c70+id WHERE c90='90'
+		SELECT id FROM wide WHERE c90=90 AND c70>71
+		SELECT * FROM wide WHERE c90=90 ORDER BY c70 DESC
+	`)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -281,4 +282,58 @@ func TestSecondModuleInSync(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An interrupted write ends the whole transaction; engine and SQLite agree.
+func TestInterruptedWrite(t *testing.T) {
+	f := newFixture(t)
+	f.create("CREATE TABLE t(id INTEGER PRIMARY KEY, a)", nil)
+	f.exec("INSERT INTO t VALUES(1,1)")
+	f.exec("BEGIN")
+	f.exec("INSERT INTO t VALUES(2,2)")
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				f.c.Interrupt()
+			}
+		}
+	}()
+	_, err := f.run("WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM r) INSERT INTO t(a) SELECT x FROM r")
+	close(stop)
+	<-done
+	var e *Error
+	if !errors.As(err, &e) || e.Code != lib.SQLITE_INTERRUPT {
+		t.Fatal(err)
+	}
+	if !f.c.Autocommit() || f.c.Tx() != nil {
+		t.Error("the transaction is still open")
+	}
+	if got := f.query("SELECT * FROM t"); got != "1|1\n" {
+		t.Error(got)
+	}
+	f.exec("INSERT INTO t VALUES(3,3)")
+	if got := f.query("SELECT count(*) FROM t"); got != "2\n" {
+		t.Error(got)
+	}
+}
+
+// One transaction over a table of the engine and an attached file ends the same
+// way for both.
+func TestAttachedFile(t *testing.T) {
+	f := newFixture(t)
+	f.create("CREATE TABLE t(id INTEGER PRIMARY KEY, a)", nil)
+	f.exec("ATTACH '" + t.TempDir() + "/x.db' AS x")
+	f.exec("CREATE TABLE x.n(a)")
+	f.exec("BEGIN; INSERT INTO t VALUES(1,1); INSERT INTO n VALUES(1); COMMIT")
+	f.exec("BEGIN; INSERT INTO t VALUES(2,2); INSERT INTO n VALUES(2); ROLLBACK")
+	if got := f.query("SELECT t.a, n.a FROM t, n"); got != "1|1\n" {
+		t.Error(got)
+	}
+	f.exec("DETACH x")
 }
