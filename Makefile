@@ -56,10 +56,12 @@ fuzz:
 		done; \
 	done
 
-# Everything whose code runs on several goroutines. The long rounds, and the
-# corpora that run on one connection, are left to the plain run.
+# Everything whose code runs on several goroutines. The loops over crash images
+# and faults, and the corpora, run on one goroutine or connection at a time: they
+# are left to the plain run.
 race:
-	$(GO) test -race -short -timeout 30m ./engine/... ./catalog/... ./vtab/... ./driver/... ./cmd/...
+	$(GO) test -race -short -timeout 30m -skip 'CrashAt|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage' \
+		./engine/... ./catalog/... ./vtab/... ./driver/... ./cmd/...
 	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|SampleDatabase' ./sqltests
 
 unit:

@@ -123,7 +123,7 @@ func TestContextAfterAppend(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 40*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	done = pendingCommit(t, a, g, ctx, "INSERT INTO t VALUES(2)")
 	if err := <-done; !errors.Is(err, ErrOutcomeUnknown) {
