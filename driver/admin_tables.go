@@ -8,8 +8,8 @@ import (
 )
 
 // tableRows are the rows of tidemark_tables: the tables that the statement
-// sees, a transaction's own changes included. resident_bytes and log_bytes are
-// NULL: the engine does not count them by table.
+// sees, a transaction's own changes included. resident_bytes is an estimate from a
+// sample; log_bytes counts what is in the log, superseded records included.
 func tableRows(c *conn) [][]row.Value {
 	var rows [][]row.Value
 	schema, view := c.visible()
@@ -22,13 +22,13 @@ func tableRows(c *conn) [][]row.Value {
 		if def.Resident == engine.ResidentKeys {
 			resident = "keys"
 		}
-		count := 0
+		count, bytes := 0, int64(0)
 		if t := view(def.ID); t != nil {
-			count = t.Len()
+			count, bytes = t.Len(), t.ResidentBytes()
 		}
 		rows = append(rows, []row.Value{
 			row.TextValue(o.Name), boolValue(def.Durable), row.TextValue(resident), row.IntValue(int64(count)),
-			{}, {}, row.IntValue(int64(len(def.Indexes))),
+			row.IntValue(bytes), row.IntValue(c.store.LogBytes(def.ID)), row.IntValue(int64(len(def.Indexes))),
 		})
 	}
 	return rows
