@@ -56,11 +56,11 @@ fuzz:
 		done; \
 	done
 
-# Everything whose code runs on several goroutines. The loops over crash images
-# and faults, and the corpora, run on one goroutine or connection at a time: they
+# Everything whose code runs on several goroutines. The loops over crash images,
+# faults and random programs, and the corpora, run on one goroutine at a time: they
 # are left to the plain run.
 race:
-	$(GO) test -race -short -timeout 30m -skip 'CrashAt|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage' \
+	$(GO) test -race -short -timeout 30m -skip 'CrashAt|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|ConflictModes|RandomProgram|LikeSQLite' \
 		./engine/... ./catalog/... ./vtab/... ./driver/... ./cmd/...
 	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|SampleDatabase' ./sqltests
 
