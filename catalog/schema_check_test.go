@@ -36,7 +36,7 @@ func TestSchemaMustBeExact(t *testing.T) {
 		{"owners", `ALTER TABLE owners ADD COLUMN note TEXT`},
 		{"spy", `CREATE TRIGGER spy AFTER INSERT ON objects BEGIN SELECT 1; END`},
 		{"spy", `CREATE TRIGGER spy INSTEAD OF DELETE ON timeline_heads BEGIN SELECT 1; END`},
-		{"spy", `CREATE TRIGGER spy AFTER INSERT ON Goose_DB_Version BEGIN SELECT 1; END`},
+		{"spy", `CREATE TRIGGER spy AFTER INSERT ON Catalog_Migrations BEGIN SELECT 1; END`},
 	}
 	for _, o := range expected {
 		edits = append(edits, struct{ name, sql string }{o.Name, fmt.Sprintf("DROP %s %s", o.Type, o.Name)})
