@@ -240,6 +240,7 @@ func (c *conn) Close() error {
 		return wrapError("close", c.sh.release())
 	}
 	err := c.rollback()
+	c.endStore()
 	c.closed = true
 	c.finalize()
 	return wrapError("close", errors.Join(err, c.db.Close(), c.sh.release()))

@@ -26,11 +26,18 @@ func (c *conn) lock(ctx context.Context, pinned bool) error {
 		return errSnapshotOld()
 	}
 	// Under the lock nothing is appended: the head is what the transaction
-	// builds on.
+	// builds on. The lock is noted at once, so that a panic gives it back.
+	c.reads.etx = etx
+	before := c.reads.snap
 	c.pin(c.store.Head())
 	if err := c.refresh(c.reads.snap.Schema()); err != nil {
 		etx.Rollback()
-		c.unpin()
+		c.reads.etx = nil
+		if before != nil {
+			c.pin(before) // the transaction goes on with what it reads
+		} else {
+			c.unpin()
+		}
 		return err
 	}
 	c.adopt(etx)

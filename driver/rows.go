@@ -20,10 +20,11 @@ type rows struct {
 	watch   *watch
 	labels  []string
 	given   [][]row.Value
-	open    bool // the statement is being stepped
-	first   bool // its first row was stepped to and not handed out
-	copied  bool // p belongs to these rows alone
-	release bool // s goes back to the cache
+	kept    [][]sqldriver.Value // of a statement that writes
+	open    bool                // the statement is being stepped
+	first   bool                // its first row was stepped to and not handed out
+	copied  bool                // p belongs to these rows alone
+	release bool                // s goes back to the cache
 }
 
 // column is what reading a value needs to know of its column.
@@ -68,6 +69,11 @@ func (r *rows) Next(dest []sqldriver.Value) (err error) {
 		r.given = r.given[1:]
 		return nil
 	}
+	if len(r.kept) > 0 {
+		copy(dest, r.kept[0])
+		r.kept = r.kept[1:]
+		return nil
+	}
 	if !r.open {
 		return io.EOF
 	}
@@ -89,6 +95,32 @@ func (r *rows) Next(dest []sqldriver.Value) (err error) {
 		dest[i] = r.value(i)
 	}
 	return nil
+}
+
+// gather runs a statement that writes to its end and keeps its rows. While it is
+// active SQLite would not commit, neither its change nor that of a statement
+// beside it.
+func (r *rows) gather(ctx context.Context) error {
+	for {
+		more, err := r.step()
+		if err != nil {
+			return r.finish(err)
+		}
+		if !more {
+			break
+		}
+		values := make([]sqldriver.Value, len(r.labels))
+		for i := range values {
+			values[i] = r.value(i)
+		}
+		r.kept = append(r.kept, values)
+	}
+	if len(r.kept) > 0 && r.c.reads.base != 0 {
+		if err := r.c.awaitBase(ctx); err != nil {
+			return r.finish(err)
+		}
+	}
+	return r.finish(nil)
 }
 
 // step runs the statement to its next row.

@@ -56,7 +56,7 @@ func (c *conn) drain(ctx context.Context, p *piece, w *watch) error {
 
 // queryPiece runs one statement to its first row. That row is handed out only
 // when the state it was read from is durable.
-func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (*rows, error) {
+func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (_ *rows, err error) {
 	if done, a, err := c.runSpecial(ctx, p, b); done || err != nil {
 		if err != nil {
 			return nil, err
@@ -64,6 +64,13 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (*rows, erro
 		return &rows{c: c, labels: a.labels, given: a.rows}, nil
 	}
 	p, copied := p.free()
+	if copied {
+		defer func() {
+			if err != nil {
+				p.finalize()
+			}
+		}()
+	}
 	w, err := c.start(ctx, p, b)
 	if err != nil {
 		return nil, c.settle(ctx, err, goesOn)
@@ -75,6 +82,12 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (*rows, erro
 		return nil, r.finish(err)
 	}
 	r.labels = p.labels
+	if !p.st.ReadOnly() {
+		if err := r.gather(ctx); err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
 	more, err := r.step()
 	switch {
 	case err != nil:

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // watch interrupts a statement when its context ends. A context that cannot end
@@ -19,8 +20,12 @@ type watch struct {
 
 	mu       sync.Mutex
 	stepping bool
-	fired    bool // an interrupt was made
+	fired    bool        // an interrupt was made
+	again    *time.Timer // makes the next one
 }
+
+// interruptEvery is the pause between interrupts of one step.
+const interruptEvery = time.Millisecond
 
 // watchContext starts to watch ctx; it returns nil when there is nothing to
 // watch.
@@ -33,13 +38,15 @@ func (c *conn) watchContext(ctx context.Context) *watch {
 	return w
 }
 
-// cancel runs when the context ends.
+// cancel runs when the context ends, and then again until the step has returned:
+// SQLite forgets an interrupt that comes before a statement has really begun.
 func (w *watch) cancel() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stepping {
 		w.fired = true
 		w.c.db.Interrupt()
+		w.again = time.AfterFunc(interruptEvery, w.cancel)
 	}
 }
 
@@ -68,6 +75,7 @@ func (w *watch) leave() {
 	w.stepping = false
 	if w.fired {
 		w.fired = false
+		w.again.Stop() // one that runs already finds nothing to interrupt
 		w.c.db.ClearInterrupt()
 	}
 }

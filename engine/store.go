@@ -51,7 +51,8 @@ type Store struct {
 	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
 	poisoned chan struct{}
 	closing  chan struct{}
-	loops    sync.WaitGroup
+	syncing  sync.WaitGroup // the syncer
+	loops    sync.WaitGroup // housekeeper and sealer
 }
 
 // Open opens the store in o.Dir for reading and writing, creates it if there
@@ -96,7 +97,8 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 	s.writeLock(s.durable.Load().lsn)
-	s.loops.Add(3)
+	s.syncing.Add(1)
+	s.loops.Add(2)
 	go s.syncLoop()
 	go s.housekeep()
 	go s.sealLoop()
@@ -216,11 +218,17 @@ func (s *Store) Close() error {
 }
 
 // stopLoops lets the goroutines finish: every commit that was appended is
-// durable afterwards, or the engine is poisoned.
+// durable afterwards, or the engine is poisoned. The syncer ends first: what its
+// last batch published is the others' to see, and a schema change waits for its
+// projection.
 func (s *Store) stopLoops() {
 	s.mu.Lock()
-	s.pipe.stop, s.chores.stop = true, true
+	s.pipe.stop = true
 	s.pipe.work.Signal()
+	s.mu.Unlock()
+	s.syncing.Wait()
+	s.mu.Lock()
+	s.chores.stop = true
 	s.chores.work.Signal()
 	s.chores.seals.Signal()
 	s.mu.Unlock()

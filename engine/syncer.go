@@ -72,7 +72,7 @@ func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, f
 
 // syncLoop is the one goroutine that syncs the log and publishes durable roots.
 func (s *Store) syncLoop() {
-	defer s.loops.Done()
+	defer s.syncing.Done()
 	for {
 		b := s.nextBatch()
 		if b == nil {
