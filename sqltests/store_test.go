@@ -20,7 +20,6 @@ type Store struct {
 	Dir  string
 	DSN  string
 	DB   *sql.DB
-	fds  int
 	gors int
 }
 
@@ -30,7 +29,7 @@ type Store struct {
 func Open(t testing.TB, options string) *Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	s := &Store{t: t, Dir: dir, DSN: dir, gors: runtime.NumGoroutine(), fds: descriptors()}
+	s := &Store{t: t, Dir: dir, DSN: dir, gors: runtime.NumGoroutine()}
 	if options != "" {
 		s.DSN += "?" + options
 	}
@@ -111,8 +110,8 @@ func (s *Store) finish() {
 		buf := make([]byte, 1<<16)
 		s.t.Errorf("%d goroutines before, %d after:\n%s", s.gors, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
 	}
-	if s.fds >= 0 && !waitFor(func() bool { return descriptors() <= s.fds }) {
-		s.t.Errorf("%d descriptors before, %d after: %s", s.fds, descriptors(), strings.Join(openFiles(), " "))
+	if !waitFor(func() bool { return len(openFiles(s.Dir)) == 0 }) {
+		s.t.Errorf("files of the closed store are open: %s", strings.Join(openFiles(s.Dir), " "))
 	}
 	// Nothing but the store's own files may be left.
 	filepath.WalkDir(s.Dir, func(p string, d os.DirEntry, err error) error {
@@ -139,19 +138,12 @@ func waitFor(f func() bool) bool {
 	return false
 }
 
-// descriptors counts the process's open files; -1 where the system does not tell.
-func descriptors() int {
-	d, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return -1
-	}
-	return len(d)
-}
-
-func openFiles() (out []string) {
+// openFiles lists the process's descriptors on files below dir; none where the
+// system does not tell.
+func openFiles(dir string) (out []string) {
 	d, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range d {
-		if l, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+		if l, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(l, dir) {
 			out = append(out, l)
 		}
 	}
