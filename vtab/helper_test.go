@@ -23,17 +23,16 @@ type options struct {
 	defaults map[string]string
 }
 
-// bench is a store with one connection on it, driven as the driver would.
+// fixture is a store with one connection on it, driven as the driver would.
 type fixture struct {
 	t     testing.TB
 	store *engine.Store
 	c     *Conn
 	extra map[string]options
-	// lsn of the last commit
-	lsn engine.LSN
+	lsn   engine.LSN // of the last commit
 }
 
-// source implements Source.
+// TableInfo makes the fixture a Source.
 func (f *fixture) TableInfo(id engine.TableID, s *engine.Schema) (*TableInfo, error) {
 	def := s.Table(id)
 	if def == nil {

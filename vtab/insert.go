@@ -1,6 +1,7 @@
 package vtab
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -43,7 +44,7 @@ func (ch *change) insert(args []uintptr) error {
 		}
 	}
 	err := ch.insertChecked(auto)
-	if err != nil && err != errSkip && (undo || len(ch.rivals) > 0) {
+	if err != nil && !errors.Is(err, errSkip) && (undo || len(ch.rivals) > 0) {
 		ch.c.tx.RollbackTo(mark)
 	}
 	return err

@@ -161,9 +161,8 @@ func (ch *change) result() int64 {
 	return ch.rowid
 }
 
-// violate decides what a violated constraint does: the statement's OR clause
-// comes first, then the constraint's own ON CONFLICT, then ABORT. fallback
-// replaces REPLACE where nothing can be replaced.
+// action decides what a violated constraint does: the statement's OR clause comes
+// first, then the constraint's own ON CONFLICT, then ABORT.
 func (ch *change) action(own Conflict) Conflict {
 	switch {
 	case ch.mode != Default:
