@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/sqltests/slt"
@@ -63,51 +65,75 @@ func corpus(t *testing.T, want *regexp.Regexp) (names []string, texts map[string
 	return names, texts
 }
 
-// TestCorpus runs the public script corpus, directly, through prepared
+// The records of the corpus that apply to us, and those in the scripts of short
+// runs.
+const (
+	corpusRecords      = 370207
+	corpusSmallRecords = 11157
+)
+
+// corpusSmall are the scripts of short runs.
+var corpusSmall = regexp.MustCompile(`(^|/)(select[1-5]\.test|evidence/.*)$`)
+
+// TestCorpus runs the whole public script corpus directly, through prepared
 // statements, and with the store closed and opened again between statements.
+// Scripts run side by side, each on a store of its own.
 func TestCorpus(t *testing.T) {
-	pattern := `(^|/)(select[1-5]\.test|evidence/.*)$`
-	if os.Getenv("TIDEMARK_CORPUS") == "all" {
-		pattern = `.`
+	names, texts := corpus(t, regexp.MustCompile(`.`))
+	want := corpusRecords
+	if testing.Short() {
+		names = slices.DeleteFunc(names, func(name string) bool { return !corpusSmall.MatchString(name) })
+		want = corpusSmallRecords
 	}
-	names, texts := corpus(t, regexp.MustCompile(pattern))
-	modes := []struct {
+	for _, m := range []struct {
 		name string
 		o    slt.Options
 	}{
 		{"direct", slt.Options{}},
 		{"prepare", slt.Options{Prepare: true}},
 		{"reopen", slt.Options{ReopenEvery: 50}},
-	}
-	for _, m := range modes {
+	} {
 		t.Run(m.name, func(t *testing.T) {
-			passed := 0
-			for _, name := range names {
-				res, failures := runScript(t, texts[name], m.o)
-				passed += res.Passed
-				for i, f := range failures {
-					if i < 5 {
-						t.Errorf("%s %s: %s", name, f.Record, f.Why)
-					}
+			gors := runtime.NumGoroutine()
+			var passed atomic.Int64
+			t.Run("files", func(t *testing.T) {
+				for _, name := range names {
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						res := runScript(t, texts[name], m.o)
+						passed.Add(int64(res.Passed))
+					})
 				}
+			})
+			t.Logf("%d files, %d records passed", len(names), passed.Load())
+			if n := int(passed.Load()); n != want {
+				t.Errorf("%d records passed, not all %d", n, want)
 			}
-			t.Logf("%d files, %d records passed", len(names), passed)
+			if !waitFor(func() bool { return runtime.NumGoroutine() <= gors }) {
+				t.Errorf("%d goroutines before, %d after", gors, runtime.NumGoroutine())
+			}
 		})
 	}
 }
 
-func runScript(t *testing.T, text []byte, o slt.Options) (slt.Result, []slt.Failure) {
+// runScript runs one script on a store of its own and checks the store. Every
+// failure is one of the test, the first few with their text.
+func runScript(t *testing.T, text []byte, o slt.Options) slt.Result {
 	t.Helper()
 	ctx := context.Background()
-	s := Open(t, "")
+	s := OpenBeside(t, "")
 	conn, err := s.DB.Conn(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var failures []slt.Failure
+	failed := 0
 	o.Engines = []string{"sqlite", "tidemark"}
 	o.EmptyOnError = regexp.MustCompile("integer overflow")
-	o.OnFail = func(f slt.Failure) { failures = append(failures, f) }
+	o.OnFail = func(f slt.Failure) {
+		if failed++; failed <= 5 {
+			t.Errorf("%s: %s", f.Record, f.Why)
+		}
+	}
 	o.Reopen = func() (*sql.Conn, error) {
 		conn.Close()
 		s.Reopen()
@@ -117,7 +143,7 @@ func runScript(t *testing.T, text []byte, o slt.Options) (slt.Result, []slt.Fail
 	res := slt.Run(ctx, conn, text, o)
 	conn.Close()
 	s.Check()
-	return res, failures
+	return res
 }
 
 // sampleSQL reads the sample database script.
