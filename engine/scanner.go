@@ -63,11 +63,30 @@ func (s *Scanner) Next(buf []Entry) (int, error) {
 	case s.done || s.table == nil || len(buf) == 0:
 		return 0, nil
 	case s.indexed:
-		return s.nextIndexed(buf)
+		return s.nextIndexed(buf, nil)
 	case s.desc:
 		return s.nextDown(buf), nil
 	}
 	return s.nextUp(buf), nil
+}
+
+// NextKeys is Next of a scan of an index that leaves the records unread: it
+// fills keys, which is as long as buf, with the rows' keys and of buf only the
+// row ids. A row is then had with Fetch.
+func (s *Scanner) NextKeys(buf []Entry, keys []string) (int, error) {
+	if s.done || s.table == nil || len(buf) == 0 || !s.indexed {
+		return 0, nil
+	}
+	return s.nextIndexed(buf, keys)
+}
+
+// Fetch reads the record of a row that NextKeys named.
+func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
+	rec, found := s.table.rows.Get(rowid)
+	if !found {
+		return "", fmt.Errorf("%w: %q has row %d", ErrBadIndex, s.indexTitle.Name, rowid)
+	}
+	return rec, nil
 }
 
 // nextUp walks the tree from s.lo on. Calling Ascend once a block is quicker
@@ -125,7 +144,7 @@ func (s *Scanner) nextDown(buf []Entry) int {
 	return n
 }
 
-func (s *Scanner) nextIndexed(buf []Entry) (int, error) {
+func (s *Scanner) nextIndexed(buf []Entry, keys []string) (int, error) {
 	ok := true
 	if !s.started {
 		s.started, ok = true, s.seekEntry()
@@ -138,12 +157,16 @@ func (s *Scanner) nextIndexed(buf []Entry) (int, error) {
 		if s.desc && key < s.klo || !s.desc && s.khi != "" && key >= s.khi {
 			break
 		}
-		rec, found := s.table.rows.Get(rowid)
-		if !found {
-			s.done = true
-			return n, fmt.Errorf("%w: %q has row %d", ErrBadIndex, s.indexTitle.Name, rowid)
+		if keys != nil {
+			keys[n], buf[n] = key, Entry{Rowid: rowid}
+		} else {
+			rec, err := s.Fetch(rowid)
+			if err != nil {
+				s.done = true
+				return n, err
+			}
+			buf[n] = Entry{rowid, rec}
 		}
-		buf[n] = Entry{rowid, rec}
 		if n++; n == len(buf) {
 			return n, nil
 		}

@@ -34,11 +34,22 @@ type cursor struct {
 	dec   row.Decoder
 
 	// Where blocks come from.
-	scan engine.Scanner
-	list []int64       // rowids of an IN list, in order
-	view *engine.Table // that list is read from
+	scan   engine.Scanner
+	list   []int64       // rowids of an IN list or out of a hash table, in order
+	listed int           // how many of them were read
+	view   *engine.Table // that list is read from
 
 	src *frame // row source: buf has one empty entry for its row
+
+	// How the rows are told apart.
+	plan   parsedPlan
+	vals   []row.Value // arguments of xFilter, borrowed for its time
+	key    []byte      // bounds of an index scan
+	tests  []test      // what a row must pass
+	keyed  *engine.IndexDef
+	keys   []string // of keyed, beside buf, whose entries have no record yet
+	hashes []*hash  // see hash
+	hashed bool     // blocks come from a hash table: list and view
 }
 
 // cursorOpen is xOpen.
@@ -83,7 +94,13 @@ func (q *cursor) release() {
 	clear(q.buf[:q.n])
 	q.n, q.i, q.next = 0, 0, 0
 	q.scan = engine.Scanner{}
-	q.list, q.view, q.src = q.list[:0], nil, nil
+	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
+	q.plan = parsedPlan{tests: q.plan.tests[:0]}
+	q.tests, q.keyed, q.hashed = nil, nil, false
+	clear(q.keys)
+	clear(q.vals[:cap(q.vals)])
+	clear(q.plan.tests[:cap(q.plan.tests)])
+	q.hashes = nil
 	q.dec.Reset("\x01") // an empty record
 }
 
@@ -91,7 +108,8 @@ func (q *cursor) release() {
 func (q *cursor) rewind() {
 	clear(q.buf[:q.n])
 	q.n, q.i, q.next, q.read = 0, 0, 0, false
-	q.list, q.view, q.src = q.list[:0], nil, nil
+	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
+	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.alias = q.t.info.Def.RowidAlias
 }
 
@@ -107,8 +125,32 @@ func (q *cursor) start() error {
 	return q.fill()
 }
 
-// fill fetches the next block.
+// fill fetches the next block of rows that pass the tests.
 func (q *cursor) fill() error {
+	for {
+		if err := q.block(); err != nil || len(q.tests) == 0 || q.n == 0 {
+			return err
+		}
+		if q.pass(); q.n > 0 || q.next == 0 {
+			return nil
+		}
+		// SQLite looks at this only between rows.
+		if err := q.interrupted(); err != nil {
+			q.next = 0
+			return err
+		}
+	}
+}
+
+func (q *cursor) interrupted() error {
+	if lib.Xsqlite3_is_interrupted(q.c.tls, q.c.db) != 0 {
+		return errorf(lib.SQLITE_INTERRUPT, "interrupted")
+	}
+	return nil
+}
+
+// block fetches the next block.
+func (q *cursor) block() error {
 	q.i, q.read = 0, false
 	if q.next == 0 {
 		clear(q.buf[:q.n])
@@ -117,9 +159,12 @@ func (q *cursor) fill() error {
 	}
 	had := q.n
 	var err error
-	if q.view != nil {
+	switch {
+	case q.view != nil:
 		q.n, err = q.fromList(q.buf[:q.next])
-	} else {
+	case q.keyed != nil:
+		q.n, err = q.scan.NextKeys(q.buf[:q.next], q.keys)
+	default:
 		q.n, err = q.scan.Next(q.buf[:q.next])
 	}
 	if q.n < had {
@@ -141,9 +186,9 @@ func (q *cursor) fill() error {
 // ends.
 func (q *cursor) fromList(buf []engine.Entry) (int, error) {
 	n := 0
-	for n < len(buf) && len(q.list) > 0 {
-		id := q.list[0]
-		q.list = q.list[1:]
+	for n < len(buf) && q.listed < len(q.list) {
+		id := q.list[q.listed]
+		q.listed++
 		rec, ok, err := q.view.Get(id)
 		if err != nil {
 			return 0, err
@@ -215,6 +260,8 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 		q.c.setResult(tls, ctx, row.IntValue(q.buf[q.i].Rowid))
 	case q.src != nil:
 		q.c.setResult(tls, ctx, q.src.column(int(k)))
+	case q.keyed != nil:
+		q.c.setResult(tls, ctx, q.value(int(k)))
 	default:
 		if !q.read {
 			q.dec.Reset(q.buf[q.i].Rec)

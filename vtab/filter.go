@@ -1,13 +1,17 @@
 package vtab
 
 import (
+	"bytes"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -39,12 +43,87 @@ func (q *cursor) filter(tls *libc.TLS, num int32, str uintptr, args []uintptr) e
 		return q.filterRowid(valueAt(tls, args[0]))
 	case planList:
 		return q.filterList(tls, args[0], num&planDesc != 0)
-	case planIndex:
-		return q.filterIndex(tls, num, str, args)
 	case planSource:
 		return q.filterSource(valueAt(tls, args[0]))
 	}
-	return q.filterScan(tls, num, args)
+	if num == planScan { // of the whole table: nothing to look up in idxStr
+		return q.filterScan(num, nil)
+	}
+	if str == 0 {
+		return errorf(lib.SQLITE_INTERNAL, "plan %d without its text", num)
+	}
+	if q.plan.str != str {
+		q.plan.parse(str, len(args))
+	}
+	vals := q.vals[:0]
+	for _, p := range args {
+		vals = append(vals, valueAt(tls, p))
+	}
+	q.vals = vals
+	if n := int(num>>planTests) & planTestsMask; n > 0 {
+		if some, err := q.filterTests(num, vals, n); !some || err != nil {
+			return err
+		}
+		if q.hashed {
+			return q.start()
+		}
+	}
+	if num&planKind == planIndex {
+		return q.filterIndex(num, vals)
+	}
+	return q.filterScan(num, vals)
+}
+
+// parsedPlan is what idxStr says. It is read once: a statement passes the same
+// one, at the same address, each time.
+type parsedPlan struct {
+	str     uintptr
+	letters string // borrowed from str
+	tests   []test
+	index   uint64 // id
+}
+
+func (pp *parsedPlan) parse(str uintptr, args int) {
+	s := goString(str)
+	pp.str, pp.letters, pp.tests, pp.index = str, s[:min(args, len(s))], pp.tests[:0], 0
+	_, s, _ = strings.Cut(s, ":")
+	tests, s, _ := strings.Cut(s, ":")
+	id, _, _ := strings.Cut(s, ":")
+	pp.tests = parseTests(pp.tests, tests)
+	pp.index, _ = strconv.ParseUint(id, 10, 64)
+}
+
+// filterTests takes the arguments of the tests, which are the last ones; false
+// if no row passes. Where the rows are those of the whole table they may come
+// from a hash table.
+func (q *cursor) filterTests(num int32, vals []row.Value, n int) (some bool, err error) {
+	if n != len(q.plan.tests) || n > len(vals) || len(q.plan.letters) != len(vals) {
+		return false, errorf(lib.SQLITE_INTERNAL, "plan %d has other arguments than its text", num)
+	}
+	q.tests = q.plan.tests
+	from := len(vals) - n
+	for i := range q.tests {
+		v, ok := convert(q.plan.letters[from+i], vals[from+i])
+		if !ok {
+			return false, nil
+		}
+		q.tests[i].val = q.keep(v)
+	}
+	if num&(planLower|planUpper|planDesc|planTermsMask<<planTerms) == 0 {
+		q.hashed, err = q.hash()
+	}
+	return true, err
+}
+
+// keep copies a borrowed value for the time of a scan.
+func (q *cursor) keep(v row.Value) row.Value {
+	switch v.Kind() {
+	case row.Text:
+		return row.TextValue(strings.Clone(v.Bytes()))
+	case row.Blob:
+		return row.BlobValue(strings.Clone(v.Bytes()))
+	}
+	return v
 }
 
 // filterRowid reads one row. In a transaction it is read without a View, which
@@ -111,15 +190,15 @@ func (q *cursor) filterList(tls *libc.TLS, list uintptr, desc bool) error {
 }
 
 // filterScan reads the rows within bounds.
-func (q *cursor) filterScan(tls *libc.TLS, num int32, args []uintptr) error {
+func (q *cursor) filterScan(num int32, vals []row.Value) error {
 	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
 	some := true
 	if num&planLower != 0 {
-		lo, some = lowestRowid(valueAt(tls, args[0]), num&planLowerExcl != 0)
-		args = args[1:]
+		lo, some = lowestRowid(vals[0], num&planLowerExcl != 0)
+		vals = vals[1:]
 	}
 	if num&planUpper != 0 && some {
-		hi, some = highestRowid(valueAt(tls, args[0]), num&planUpperExcl != 0)
+		hi, some = highestRowid(vals[0], num&planUpperExcl != 0)
 	}
 	if !some || lo > hi {
 		return nil
@@ -186,59 +265,33 @@ func highestRowid(v row.Value, excl bool) (int64, bool) {
 
 // filterIndex reads the rows of a range of keys: those that begin with the
 // values of the equalities and whose next column lies within the bounds.
-func (q *cursor) filterIndex(tls *libc.TLS, num int32, str uintptr, args []uintptr) error {
+func (q *cursor) filterIndex(num int32, vals []row.Value) error {
 	at := int(num>>planIndexAt) & planIndexMask
 	terms := int(num>>planTerms) & planTermsMask
 	defs := q.t.info.Def.Indexes
-	if at >= len(defs) || terms > len(defs[at].Columns) || str == 0 ||
-		goString(str+uintptr(len(args))+1) != defs[at].Name {
+	if at >= len(defs) || terms > len(defs[at].Columns) || q.plan.index != defs[at].ID {
 		return errorf(lib.SQLITE_SCHEMA, "table %s: its indexes have changed since the statement was prepared", q.t.info.Def.Name)
 	}
 	ix := defs[at]
-	letters := borrow(str, len(args))
-	c := q.t.c
-	key := c.scratch.key[:0]
-	for i := range terms {
-		v, ok := convert(letters[i], valueAt(tls, args[i]))
-		if !ok {
-			return nil
-		}
-		ic := ix.Columns[i]
-		key = row.AppendKey(key, v, ic.Collation, ic.Desc)
-	}
-	c.scratch.key = key
-	lo, hi := string(key), ""
-	if terms > 0 {
-		hi = lo + row.KeyAfter
-	}
-	if num&(planLower|planUpper) != 0 {
-		b := keyBounds{prefix: lo, coll: ix.Columns[terms].Collation, desc: ix.Columns[terms].Desc}
-		rest := args[terms:]
-		if num&planLower != 0 {
-			v, ok := convert(letters[terms], valueAt(tls, rest[0]))
-			if !ok {
-				return nil
-			}
-			b.lower(v, num&planLowerExcl != 0)
-			rest, terms = rest[1:], terms+1
-		}
-		if num&planUpper != 0 {
-			v, ok := convert(letters[terms], valueAt(tls, rest[0]))
-			if !ok {
-				return nil
-			}
-			b.upper(v, num&planUpperExcl != 0)
-		}
-		lo, hi = b.keys()
-	}
-	if hi != "" && lo >= hi {
+	buf, lo, hi, some := keyRange(q.key[:0], ix, terms, num, q.plan.letters, vals)
+	q.key = buf
+	if !some {
 		return nil
 	}
-	view, err := c.view(q.t.id)
+	view, err := q.t.c.view(q.t.id)
 	if err != nil {
 		return err
 	}
-	q.scan.Index(view, at, lo, hi, num&planDesc != 0)
+	// The scanner compares with the bounds as long as it runs, and q.key stays
+	// as it is until the next xFilter.
+	q.scan.Index(view, at, unsafe.String(unsafe.SliceData(lo), len(lo)), unsafe.String(unsafe.SliceData(hi), len(hi)), num&planDesc != 0)
+	q.keyed = nil
+	if num&planKeyed != 0 {
+		q.keyed = ix
+		if q.keys == nil {
+			q.keys = make([]string, fullBlock)
+		}
+	}
 	return q.start()
 }
 
@@ -260,51 +313,72 @@ func convert(letter byte, v row.Value) (row.Value, bool) {
 	return v, !v.IsNull()
 }
 
-// keyBounds computes the keys between which one key column lies within bounds,
-// behind a prefix. NULL, which no bound lets in, is the lowest value.
-type keyBounds struct {
-	prefix string
-	coll   row.Collation
-	desc   bool
-	lo, hi string // in the order of the values, before DESC swaps them
-	loSet  bool
-	hiSet  bool
-}
-
-func (b *keyBounds) key(v row.Value) string {
-	return string(row.AppendKey([]byte(b.prefix), v, b.coll, b.desc))
-}
-
-// lower keeps keys of values >= v, or > v. In a DESC column those come before.
-func (b *keyBounds) lower(v row.Value, excl bool) {
-	b.lo, b.loSet = b.key(v), true
-	if excl != b.desc {
-		b.lo += row.KeyAfter
-	}
-}
-
-func (b *keyBounds) upper(v row.Value, excl bool) {
-	b.hi, b.hiSet = b.key(v), true
-	if excl == b.desc {
-		b.hi += row.KeyAfter
-	}
-}
-
-func (b *keyBounds) keys() (lo, hi string) {
-	if !b.loSet { // behind NULL
-		b.lo = b.key(row.Value{})
-		if !b.desc {
-			b.lo += row.KeyAfter
+// keyRange computes the keys of the rows that fulfil a plan by an index: equality
+// on the first terms columns, then the bounds of num. The keys k are those with
+// lo <= k < hi, where an empty hi is no bound; both lie in buf. false: no row can match.
+//
+// In a DESC column larger values come first, so there the bounds change places.
+// No bound lets NULL in, which is the lowest value.
+func keyRange(buf []byte, ix *engine.IndexDef, terms int, num int32, letters string, vals []row.Value) (out, lo, hi []byte, some bool) {
+	for i := range terms {
+		v, ok := convert(letters[i], vals[i])
+		if !ok {
+			return buf, nil, nil, false
 		}
+		ic := ix.Columns[i]
+		buf = row.AppendKey(buf, v, ic.Collation, ic.Desc)
 	}
-	if b.desc {
-		if !b.hiSet {
-			return b.prefix, b.lo
+	n := len(buf)
+	if num&(planLower|planUpper) == 0 {
+		if terms == 0 {
+			return buf, nil, nil, true
 		}
-		return b.hi, b.lo
+		buf = append(buf, row.KeyAfter...)
+		return buf, buf[:n], buf, true
 	}
-	if !b.hiSet {
-		b.hi = b.prefix + row.KeyAfter
+	ic := ix.Columns[terms]
+	// least and greatest are what the column is compared with, and the side of
+	// the key the range ends on: behind all entries of it, or before.
+	var least, greatest row.Value
+	behindLeast, behindGreatest, bounded := true, true, false
+	at := terms
+	if num&planLower != 0 {
+		v, ok := convert(letters[at], vals[at])
+		if !ok {
+			return buf, nil, nil, false
+		}
+		least, behindLeast = v, num&planLowerExcl != 0
+		at++
 	}
-	return b.lo, b.hi
+	if num&planUpper != 0 {
+		v, ok := convert(letters[at], vals[at])
+		if !ok {
+			return buf, nil, nil, false
+		}
+		greatest, behindGreatest, bounded = v, num&planUpperExcl == 0, true
+	}
+	end := func(v row.Value, behind bool) (from int) {
+		from = len(buf)
+		buf = append(buf, buf[:n]...)
+		buf = row.AppendKey(buf, v, ic.Collation, ic.Desc)
+		if behind != ic.Desc {
+			buf = append(buf, row.KeyAfter...)
+		}
+		return from
+	}
+	first := end(least, behindLeast)
+	second := len(buf)
+	switch {
+	case bounded:
+		end(greatest, behindGreatest)
+	case ic.Desc: // from the first key of the prefix on
+		buf = append(buf, buf[:n]...)
+	default:
+		buf = append(append(buf, buf[:n]...), row.KeyAfter...)
+	}
+	lo, hi = buf[first:second], buf[second:]
+	if ic.Desc {
+		lo, hi = hi, lo
+	}
+	return buf, lo, hi, bytes.Compare(lo, hi) < 0
 }

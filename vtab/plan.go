@@ -7,6 +7,7 @@ import (
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -19,21 +20,26 @@ import (
 //	bit   6     an upper bound is among the arguments
 //	bit   7     and excludes its value
 //	bits  8-12  planIndex: number of leading key columns with equality
+//	bits 13-15  planScan, planIndex: number of tests
 //	bits 16-29  planIndex: position of the index in the table's definition
+//	bit  30     planIndex: all columns read are in the index
 //
 // The arguments come in the order: equalities by key column, lower bound,
-// upper bound. The bounds are on the rowid for planScan and on the key column
-// behind the equalities for planIndex.
+// upper bound, tests. The bounds are on the rowid for planScan and on the key
+// column behind the equalities for planIndex. A test is a comparison the cursor
+// makes with each row before SQLite sees it.
 //
-// idxStr has one letter per argument, then ":" and the name of the index. The
-// letter says how SQLite converts the argument before it compares: b not at
-// all, t to TEXT, n to a number where the text reads as one; a capital letter
-// is IS, for which NULL equals NULL.
+// idxStr is letters ":" tests ":" id ":" text. There is one letter per
+// argument; it says how SQLite converts the argument before it compares: b not
+// at all, t to TEXT, n to a number where the text reads as one; a capital
+// letter is IS, for which NULL equals NULL. See testText for the tests. id is
+// that of the index, 0 without one. The text is what EXPLAIN QUERY PLAN shows,
+// see Explained.
 //
-// A plan by an index may give more rows than match: SQLite tests each again.
-// Constraints on the rowid are exact (see exactRowid, lowestRowid), and so they
-// are omitted; SQLite itself sees to those that it passed on only in part, as
-// of a row value.
+// Indexes, bounds and tests answer a comparison exactly, so SQLite need not
+// repeat it (fomit); where it passed on only a part of one, as of a row value,
+// it sees to the rest by itself. A list of an IN on an index comes element by
+// element.
 const (
 	planScan   = 0 // rows by rowid, possibly within bounds
 	planRowid  = 1 // the row of one rowid
@@ -49,19 +55,25 @@ const (
 	planUpperExcl = 1 << 7
 	planTerms     = 8
 	planTermsMask = 0x1f
+	planTests     = 13
+	planTestsMask = 0x7
 	planIndexAt   = 16
 	planIndexMask = 0x3fff
+	planKeyed     = 1 << 30
 
 	maxIndexTerms = planTermsMask
+	maxTests      = planTestsMask
 )
 
 // term is a usable constraint of the WHERE clause.
 type term struct {
-	at     int // position in aConstraint
-	op     uint8
-	letter byte // conversion, 0 when the term cannot be used with an index
-	coll   row.Collation
-	in     bool
+	at       int // position in aConstraint
+	col      int
+	op       uint8
+	letter   byte // conversion, 0 when the term can be used with the rowid only
+	coll     row.Collation
+	in       bool
+	constant bool // the same value all through the statement
 }
 
 // tableBestIndex is xBestIndex.
@@ -77,36 +89,24 @@ func tableBestIndex(tls *libc.TLS, p, info uintptr) (rc int32) {
 		fail(err)
 		return rc
 	}
-	pl := planner{tls: tls, t: t, info: info, ii: (*lib.Tsqlite3_index_info)(unsafe.Pointer(info)), rows: t.estimate()}
+	pl := planner{tls: tls, t: t, info: info, ii: (*lib.Tsqlite3_index_info)(unsafe.Pointer(info))}
+	pl.rows = float64(max(pl.count(), fewRows))
 	return pl.plan()
-}
-
-// fewRows is what a small table is taken for: a statement prepared while the
-// table is empty is run when it is not.
-const fewRows = 50
-
-// estimate returns the present number of rows.
-func (t *table) estimate() float64 {
-	n := 0
-	switch {
-	case t.c.tx != nil:
-		n = t.c.tx.Len(t.id)
-	case t.c.snap != nil:
-		if v := t.c.snap.Table(t.id); v != nil {
-			n = v.Len()
-		}
-	}
-	return float64(max(n, fewRows))
 }
 
 // planner is one call of xBestIndex.
 type planner struct {
-	tls  *libc.TLS
-	t    *table
-	info uintptr
-	ii   *lib.Tsqlite3_index_info
-	rows float64
-	args int32
+	tls   *libc.TLS
+	t     *table
+	info  uintptr
+	ii    *lib.Tsqlite3_index_info
+	rows  float64
+	args  int32
+	stats engine.Statistics
+	known bool // stats is set
+
+	letters []byte
+	parts   []string // of the text for EXPLAIN QUERY PLAN
 }
 
 func (pl *planner) constraints() []lib.Tsqlite3_index_constraint {
@@ -120,22 +120,24 @@ func (pl *planner) usage(at int) *lib.Tsqlite3_index_constraint_usage {
 	return &unsafe.Slice((*lib.Tsqlite3_index_constraint_usage)(unsafe.Pointer(pl.ii.FaConstraintUsage)), pl.ii.FnConstraint)[at]
 }
 
-// pass makes the constraint's value the next argument of xFilter.
+// pass makes the constraint's value the next argument of xFilter. SQLite need
+// not test the constraint again.
 func (pl *planner) pass(at int) {
 	pl.args++
-	pl.usage(at).FargvIndex = pl.args
+	u := pl.usage(at)
+	u.FargvIndex, u.Fomit = pl.args, 1
 }
 
-// answer passes a constraint that need not be tested again.
-func (pl *planner) answer(at int) {
-	pl.pass(at)
-	pl.usage(at).Fomit = 1
+// take passes a term with its letter, and describes it.
+func (pl *planner) take(tm term) {
+	pl.pass(tm.at)
+	pl.letters = append(pl.letters, tm.letter)
+	pl.parts = append(pl.parts, pl.columnName(tm.col)+operatorText(tm.op))
 }
 
 func (pl *planner) plan() int32 {
 	def := pl.t.info.Def
-	var rowid []term
-	var byColumn map[int][]term
+	var rowid, others []term
 	for i, con := range pl.constraints() {
 		col := int(con.FiColumn)
 		if col == pl.t.ncols {
@@ -145,56 +147,43 @@ func (pl *planner) plan() int32 {
 			if con.Fusable == 0 {
 				return lib.SQLITE_CONSTRAINT
 			}
-			pl.answer(i)
+			pl.pass(i)
 			pl.finish(planSource, 1, 1)
 			return lib.SQLITE_OK
 		}
-		if con.Fusable == 0 || !plannable(con.Fop) {
+		if con.Fusable == 0 || !plannable(con.Fop) || pl.t.c.PushdownOff {
 			continue
 		}
+		tm := term{at: i, col: col, op: con.Fop, in: pl.isIn(i), coll: row.Binary}
 		if col < 0 || col == def.RowidAlias {
-			rowid = append(rowid, term{at: i, op: con.Fop, in: pl.isIn(i)})
+			tm.letter = 'n'
+			if con.Fop == lib.SQLITE_INDEX_CONSTRAINT_IS || con.Fop == lib.SQLITE_INDEX_CONSTRAINT_ISNULL {
+				tm.letter = 'N'
+			}
+			rowid = append(rowid, tm)
 			continue
 		}
-		if pl.indexed(col) {
-			tm := term{at: i, op: con.Fop, in: pl.isIn(i)}
-			if tm.letter, tm.coll = pl.comparison(i, con.Fop, def.Columns[col].Affinity); tm.letter != 0 {
-				if byColumn == nil {
-					byColumn = map[int][]term{}
-				}
-				byColumn[col] = append(byColumn[col], tm)
-			}
+		tm.letter, tm.coll = pl.comparison(i, con.Fop, def.Columns[col].Affinity)
+		if tm.letter != 0 {
+			tm.constant = pl.isConstant(i)
+			others = append(others, tm)
 		}
 	}
 	if pl.byRowid(rowid) {
 		return lib.SQLITE_OK
 	}
-	if len(rowid) > 0 { // indexes on the rowid alias
-		for i := range rowid {
-			rowid[i].letter = 'n'
-			if rowid[i].op == lib.SQLITE_INDEX_CONSTRAINT_IS {
-				rowid[i].letter = 'N'
-			}
-		}
-	}
-	best := pl.bestIndex(byColumn, rowid)
-	if best.cost < pl.scanCost(rowid) {
+	best := pl.bestIndex(others, rowid)
+	scan := pl.scanning(others, rowid)
+	if best.cost < scan.cost || scan.hash && best.cost < scan.cost*indexAhead {
 		pl.useIndex(best)
 	} else {
-		pl.scan(rowid)
+		pl.useScan(scan)
 	}
 	return lib.SQLITE_OK
 }
 
 // plannable lists the operators a plan can use.
-func plannable(op uint8) bool {
-	switch op {
-	case lib.SQLITE_INDEX_CONSTRAINT_EQ, lib.SQLITE_INDEX_CONSTRAINT_IS, lib.SQLITE_INDEX_CONSTRAINT_ISNULL,
-		lib.SQLITE_INDEX_CONSTRAINT_GT, lib.SQLITE_INDEX_CONSTRAINT_GE, lib.SQLITE_INDEX_CONSTRAINT_LT, lib.SQLITE_INDEX_CONSTRAINT_LE:
-		return true
-	}
-	return false
-}
+func plannable(op uint8) bool { return isEquality(op) || isLower(op) || isUpper(op) }
 
 func isEquality(op uint8) bool {
 	switch op {
@@ -217,102 +206,15 @@ func (pl *planner) isIn(at int) bool {
 	return lib.Xsqlite3_vtab_in(pl.tls, pl.info, int32(at), -1) != 0
 }
 
-// indexed reports whether some index has the column.
-func (pl *planner) indexed(col int) bool {
-	for _, ix := range pl.t.info.Def.Indexes {
-		for _, ic := range ix.Columns {
-			if ic.Column == col {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// byRowid plans the lookup of one rowid or of a list of them.
-func (pl *planner) byRowid(rowid []term) bool {
-	list := -1
-	for _, tm := range rowid {
-		switch {
-		case tm.op != lib.SQLITE_INDEX_CONSTRAINT_EQ && tm.op != lib.SQLITE_INDEX_CONSTRAINT_IS:
-		case tm.in:
-			list = tm.at
-		default:
-			pl.answer(tm.at)
-			pl.ii.FidxFlags = lib.SQLITE_INDEX_SCAN_UNIQUE
-			pl.finish(planRowid, 1, 1)
-			pl.consumeOrder(false)
-			return true
-		}
-	}
-	if list < 0 {
-		return false
-	}
-	lib.Xsqlite3_vtab_in(pl.tls, pl.info, int32(list), 1)
-	pl.answer(list)
-	const n = 25 // SQLite's own guess of a list
-	num := int32(planList)
-	if pl.orderedByRowid() {
-		num |= pl.consumeOrder(true)
-	}
-	pl.finish(num, n*2, n)
-	return true
-}
-
-func (pl *planner) scanCost(rowid []term) float64 {
-	cost := pl.rows*3 + 3
-	for _, tm := range rowid {
-		if isLower(tm.op) || isUpper(tm.op) {
-			cost /= 4
-		}
-	}
-	return cost
-}
-
-// scan plans a scan of the rows, within bounds on the rowid if there are some.
-func (pl *planner) scan(rowid []term) {
-	if pl.t.scanKey >= 0 {
-		pl.useIndex(candidate{ix: pl.t.scanKey, lower: -1, upper: -1, cost: pl.rows*4 + 4, rows: pl.rows})
-		return
-	}
-	num, lower, upper := int32(planScan), -1, -1
-	for _, tm := range rowid {
-		switch {
-		case isLower(tm.op) && lower < 0:
-			lower = tm.at
-			num |= planLower
-			if tm.op == lib.SQLITE_INDEX_CONSTRAINT_GT {
-				num |= planLowerExcl
-			}
-		case isUpper(tm.op) && upper < 0:
-			upper = tm.at
-			num |= planUpper
-			if tm.op == lib.SQLITE_INDEX_CONSTRAINT_LT {
-				num |= planUpperExcl
-			}
-		}
-	}
-	rows := pl.rows
-	for _, at := range []int{lower, upper} {
-		if at >= 0 {
-			pl.answer(at)
-			rows /= 4
-		}
-	}
-	if pl.orderedByRowid() {
-		num |= pl.consumeOrder(true)
-	}
-	pl.finish(num, rows*3+3, rows)
-}
-
+// finish fills in the plan. Most callers have more to say in idxStr.
 func (pl *planner) finish(num int32, cost, rows float64) {
-	pl.ii.FidxNum |= num
+	pl.ii.FidxNum = num
 	pl.ii.FestimatedCost = cost
 	pl.ii.FestimatedRows = lib.Tsqlite3_int64(max(1, math.Ceil(rows)))
 }
 
 func (pl *planner) orderBy() []lib.Tsqlite3_index_orderby {
-	if pl.ii.FnOrderBy == 0 {
+	if pl.ii.FnOrderBy == 0 || pl.t.c.PushdownOff {
 		return nil
 	}
 	return unsafe.Slice((*lib.Tsqlite3_index_orderby)(unsafe.Pointer(pl.ii.FaOrderBy)), pl.ii.FnOrderBy)

@@ -6,28 +6,32 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
 // candidate is a way to read the table by one index.
 type candidate struct {
 	ix      int
 	eq      []term // one per leading key column
-	lower   int    // positions in aConstraint, -1 for none
-	upper   int
-	bounds  [2]term
+	bounds  []term // on the next one: lower, upper, as far as there are some
+	tests   []term
 	ordered bool // gives the order asked for
 	desc    bool
 	unique  bool // at most one row
+	keyed   bool // its keys have all columns that are read
 	cost    float64
 	rows    float64
 }
 
 // bestIndex returns the cheapest index for the terms; its cost is infinite
 // when no index helps.
-func (pl *planner) bestIndex(byColumn map[int][]term, rowid []term) candidate {
+func (pl *planner) bestIndex(others, rowid []term) candidate {
 	best := candidate{cost: math.Inf(1)}
+	if pl.t.c.PushdownOff {
+		return best
+	}
 	for i, ix := range pl.t.info.Def.Indexes {
-		if cand, ok := pl.consider(i, ix, byColumn, rowid); ok && cand.cost < best.cost {
+		if cand, ok := pl.consider(i, ix, others, rowid); ok && cand.cost < best.cost {
 			best = cand
 		}
 	}
@@ -36,16 +40,16 @@ func (pl *planner) bestIndex(byColumn map[int][]term, rowid []term) candidate {
 
 // consider fits the terms to an index: equality on leading columns, then
 // bounds on the next one.
-func (pl *planner) consider(at int, ix *engine.IndexDef, byColumn map[int][]term, rowid []term) (candidate, bool) {
-	cand := candidate{ix: at, lower: -1, upper: -1, unique: ix.Unique}
+func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (candidate, bool) {
+	cand := candidate{ix: at, unique: ix.Unique}
 	for _, ic := range ix.Columns {
-		terms := byColumn[ic.Column]
+		terms := others
 		if ic.Column == pl.t.info.Def.RowidAlias {
 			terms = rowid
 		}
-		eq, ok := equality(terms, ic)
+		eq, ok := equality(terms, ic, pl.t.info.Def.RowidAlias)
 		if !ok || len(cand.eq) == maxIndexTerms {
-			pl.bound(&cand, terms, ic)
+			cand.bounds = bounds(terms, ic, pl.t.info.Def.RowidAlias)
 			break
 		}
 		cand.eq = append(cand.eq, eq)
@@ -55,68 +59,110 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, byColumn map[int][]term
 	}
 	cand.unique = cand.unique && len(cand.eq) == len(ix.Columns)
 	cand.ordered, cand.desc = pl.orderedBy(ix, len(cand.eq))
-	if len(cand.eq) == 0 && cand.lower < 0 && cand.upper < 0 {
+	cand.keyed = pl.keyed(ix)
+	step := 4.0
+	if cand.keyed {
+		step = 2
+	}
+	if len(cand.eq) == 0 && len(cand.bounds) == 0 {
 		if !cand.ordered {
 			return cand, false
 		}
 		// The order alone: dearer than a scan by rowid, cheaper than one that
 		// is sorted afterwards.
 		cand.rows = pl.rows
-		cand.cost = pl.rows*4 + 4 - pl.rows*math.Log2(pl.rows+2)/2
-		return cand, true
+		cand.cost = pl.rows*step + 4 - pl.rows*math.Log2(pl.rows+2)/2
+	} else {
+		cand.rows = pl.fraction(cand)
+		cand.cost = cand.rows*step + math.Log2(pl.rows+2)
 	}
-	cand.rows = pl.fraction(cand)
-	cand.cost = cand.rows*4 + math.Log2(pl.rows+2)
+	cand.tests = pl.leftOver(others, cand.answers)
+	for range cand.tests {
+		cand.rows = max(1, cand.rows/testFraction)
+	}
 	return cand, true
+}
+
+// answers reports whether the index itself answers a constraint.
+func (cand *candidate) answers(at int) bool {
+	for _, tm := range cand.eq {
+		if tm.at == at {
+			return true
+		}
+	}
+	for _, tm := range cand.bounds {
+		if tm.at == at {
+			return true
+		}
+	}
+	return false
+}
+
+// on reports whether a term compares the column of an index as the index
+// orders it.
+func (tm *term) on(ic engine.IndexColumn, alias int) bool {
+	return (tm.col == ic.Column || tm.col < 0 && ic.Column == alias) && tm.coll == ic.Collation
 }
 
 // equality finds the term that fixes a key column. One whose collation is not
 // the index's tests something else; one of an IN counts only if there is no
 // better.
-func equality(terms []term, ic engine.IndexColumn) (term, bool) {
+func equality(terms []term, ic engine.IndexColumn, alias int) (term, bool) {
 	var found term
 	ok := false
 	for _, tm := range terms {
-		if isEquality(tm.op) && tm.coll == ic.Collation && (!ok || found.in) {
+		if isEquality(tm.op) && tm.on(ic, alias) && (!ok || found.in) {
 			found, ok = tm, true
 		}
 	}
 	return found, ok
 }
 
-func (pl *planner) bound(cand *candidate, terms []term, ic engine.IndexColumn) {
-	for _, tm := range terms {
-		switch {
-		case tm.coll != ic.Collation:
-		case isLower(tm.op) && cand.lower < 0:
-			cand.lower, cand.bounds[0] = tm.at, tm
-		case isUpper(tm.op) && cand.upper < 0:
-			cand.upper, cand.bounds[1] = tm.at, tm
-		}
-	}
-}
-
-// fraction guesses how many rows a candidate gives, with the numbers SQLite
-// uses for an index it has no statistics of.
-func (pl *planner) fraction(cand candidate) float64 {
-	if cand.unique {
-		return 1
-	}
-	rows := pl.rows
-	if n := len(cand.eq); n > 0 {
-		rows = min(rows, max(2, float64(11-n)))
-		for _, tm := range cand.eq {
-			if tm.in {
-				rows = min(pl.rows, rows*25)
+// bounds finds the terms that bound a key column, the lower one first.
+func bounds(terms []term, ic engine.IndexColumn, alias int) []term {
+	var found []term
+	for _, pick := range []func(uint8) bool{isLower, isUpper} {
+		for _, tm := range terms {
+			if pick(tm.op) && tm.on(ic, alias) {
+				found = append(found, tm)
+				break
 			}
 		}
 	}
-	for _, at := range []int{cand.lower, cand.upper} {
-		if at >= 0 {
-			rows /= 4
+	return found
+}
+
+// keyed reports whether the keys of an index tell every column that the
+// statement reads. SQLite's mask has one bit for all columns from the 64th on.
+func (pl *planner) keyed(ix *engine.IndexDef) bool {
+	def := pl.t.info.Def
+	used := uint64(pl.ii.FcolUsed)
+	if used>>63 != 0 && len(def.Columns) > 63 {
+		return false
+	}
+	for col := range min(63, len(def.Columns)) {
+		if used>>col&1 != 0 && col != def.RowidAlias && !tells(ix, def, col) {
+			return false
 		}
 	}
-	return max(1, rows)
+	return true
+}
+
+// tells reports whether an index is likely to tell a column's values: see
+// row.KeyValue, which has the last word.
+func tells(ix *engine.IndexDef, def *engine.TableDef, col int) bool {
+	for _, ic := range ix.Columns {
+		if ic.Column != col {
+			continue
+		}
+		switch def.Columns[col].Affinity {
+		case row.AffInteger, row.AffNumeric, row.AffReal:
+			return true
+		case row.AffText:
+			return ic.Collation == row.Binary && !ic.Desc
+		}
+	}
+	return false
 }
 
 // orderedBy reports whether reading the index gives the order asked for, the
@@ -137,7 +183,7 @@ func (pl *planner) orderedBy(ix *engine.IndexDef, eq int) (ok, desc bool) {
 		case next < len(ix.Columns):
 			ic := ix.Columns[next]
 			if ic.Column != col || col < 0 || ic.Collation != def.Columns[col].Collation {
-				return false, false
+				return pl.grouped(ix, eq), false
 			}
 			down = down != ic.Desc
 			next++
@@ -149,10 +195,42 @@ func (pl *planner) orderedBy(ix *engine.IndexDef, eq int) (ok, desc bool) {
 		if first {
 			desc, first = down, false
 		} else if down != desc {
-			return false, false
+			return pl.grouped(ix, eq), false
 		}
 	}
 	return !first, desc
+}
+
+// grouped reports whether reading the index keeps rows together that are equal
+// in the columns asked for, where that is all a GROUP BY or DISTINCT needs: the
+// columns then are those behind the constant ones, in any order.
+func (pl *planner) grouped(ix *engine.IndexDef, eq int) bool {
+	switch lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) {
+	case 1, 2:
+	default:
+		return false
+	}
+	def := pl.t.info.Def
+	var want, have uint64
+	for _, ob := range pl.orderBy() {
+		col := int(ob.FiColumn)
+		if col < 0 || col > 63 {
+			return false
+		}
+		if !isConstant(ix, eq, col, def) {
+			want |= 1 << col
+		}
+	}
+	for _, ic := range ix.Columns[eq:] {
+		if have == want {
+			break
+		}
+		if ic.Column > 63 || ic.Collation != def.Columns[ic.Column].Collation {
+			return false
+		}
+		have |= 1 << ic.Column
+	}
+	return have == want
 }
 
 // isConstant reports whether a column is fixed by one of the equalities.
@@ -169,45 +247,51 @@ func isConstant(ix *engine.IndexDef, eq, col int, def *engine.TableDef) bool {
 func (pl *planner) useIndex(cand candidate) {
 	ix := pl.t.info.Def.Indexes[cand.ix]
 	num := int32(planIndex) | int32(cand.ix)<<planIndexAt | int32(len(cand.eq))<<planTerms
-	letters := make([]byte, 0, len(cand.eq)+3+len(ix.Name))
-	inList := false
+	verb, inList := scanVerb, false
 	for _, tm := range cand.eq {
-		pl.pass(tm.at)
-		letters = append(letters, tm.letter)
-		inList = inList || tm.in
+		pl.take(tm)
+		verb, inList = searchVerb, inList || tm.in
 	}
-	if cand.lower >= 0 {
-		pl.pass(cand.lower)
-		letters = append(letters, cand.bounds[0].letter)
-		num |= planLower
-		if cand.bounds[0].op == lib.SQLITE_INDEX_CONSTRAINT_GT {
-			num |= planLowerExcl
-		}
-	}
-	if cand.upper >= 0 {
-		pl.pass(cand.upper)
-		letters = append(letters, cand.bounds[1].letter)
-		num |= planUpper
-		if cand.bounds[1].op == lib.SQLITE_INDEX_CONSTRAINT_LT {
-			num |= planUpperExcl
+	for _, tm := range cand.bounds {
+		pl.take(tm)
+		verb = searchVerb
+		switch tm.op {
+		case lib.SQLITE_INDEX_CONSTRAINT_GT:
+			num |= planLower | planLowerExcl
+		case lib.SQLITE_INDEX_CONSTRAINT_GE:
+			num |= planLower
+		case lib.SQLITE_INDEX_CONSTRAINT_LT:
+			num |= planUpper | planUpperExcl
+		default:
+			num |= planUpper
 		}
 	}
 	switch {
 	case cand.unique:
 		pl.ii.FidxFlags = lib.SQLITE_INDEX_SCAN_UNIQUE
 		pl.consumeOrder(false)
-	case len(pl.orderBy()) > 0 && !inList:
-		ok, desc := pl.orderedBy(ix, len(cand.eq))
-		if ok {
-			pl.consumeOrder(true)
-			if desc {
-				num |= planDesc
-			}
+	case cand.ordered && !inList:
+		pl.consumeOrder(true)
+		if cand.desc {
+			num |= planDesc
 		}
 	}
-	pl.ii.FidxStr = sqliteString(pl.tls, string(append(append(letters, ':'), ix.Name...)))
-	if pl.ii.FidxStr != 0 {
-		pl.ii.FneedToFreeIdxStr = 1
+	text := "USING INDEX " + ix.Name
+	switch {
+	case cand.ix == pl.t.scanKey && verb == scanVerb:
+		text = ""
+	case cand.ix == pl.t.scanKey:
+		text = "USING PRIMARY KEY"
+	case cand.keyed:
+		num |= planKeyed
+		text = "USING COVERING INDEX " + ix.Name
+	}
+	if verb == searchVerb {
+		text += " " + pl.described()
+	}
+	if num |= pl.useTests(cand.tests); len(cand.tests) > 0 {
+		text = joinText(text, "FILTER "+pl.described())
 	}
 	pl.finish(num, cand.cost, cand.rows)
+	pl.explain(verb, text, ix.ID, cand.tests)
 }

@@ -1,12 +1,11 @@
 package vtab
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
 
-// What is read for a query is visible in EXPLAIN QUERY PLAN: idxNum:idxStr.
+// What is read for a query is visible in EXPLAIN QUERY PLAN.
 func TestPlans(t *testing.T) {
 	f := newFixture(t)
 	f.create(`CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT, c, d INT);
@@ -14,52 +13,61 @@ func TestPlans(t *testing.T) {
 		CREATE TABLE w(k TEXT PRIMARY KEY, v) WITHOUT ROWID; CREATE TABLE x(n INT, s TEXT)`, nil)
 	f.exec("WITH RECURSIVE g(v) AS (SELECT 1 UNION ALL SELECT v+1 FROM g WHERE v<2000) INSERT INTO t SELECT v, v, 'x'||v, v%50, v%7 FROM g")
 	f.exec("INSERT INTO x SELECT a, b FROM t WHERE a<30")
-	const (
-		lower, lowerExcl, upper, upperExcl = planLower, planLower | planLowerExcl, planUpper, planUpper | planUpperExcl
-	)
-	index := func(at, terms int32) int32 { return planIndex | at<<planIndexAt | terms<<planTerms }
-	for _, q := range []struct {
-		sql, str string
-		num      int32
-	}{
-		{"SELECT * FROM t", "", planScan},
-		{"SELECT * FROM t WHERE id=5", "", planRowid},
-		{"SELECT * FROM t WHERE rowid='5'", "", planRowid},
-		{"SELECT * FROM t WHERE id IN (1,2)", "", planList},
-		{"SELECT * FROM t WHERE id IN (1,2) ORDER BY id DESC", "", planList | planDesc},
-		{"SELECT * FROM t WHERE id>5", "", planScan | lowerExcl},
-		{"SELECT * FROM t WHERE id BETWEEN 5 AND 7 ORDER BY id DESC", "", planScan | lower | upper | planDesc},
-		{"SELECT * FROM t ORDER BY id DESC LIMIT 1", "", planScan | planDesc},
-		{"SELECT * FROM t WHERE a=5", "n:t_a", index(0, 1)},
-		{"SELECT * FROM t WHERE a='5'", "n:t_a", index(0, 1)},
-		{"SELECT * FROM t WHERE a IS 5", "N:t_a", index(0, 1)},
-		{"SELECT * FROM t WHERE a IS NULL", "B:t_a", index(0, 1)},
-		{"SELECT * FROM t WHERE a IN (1,2,3)", "n:t_a", index(0, 1)},
-		{"SELECT * FROM t WHERE a>5 AND a<=9", "nn:t_a", index(0, 0) | lowerExcl | upper},
-		{"SELECT * FROM t WHERE b='x5' COLLATE NOCASE", "t:t_b", index(1, 1)},
-		{"SELECT * FROM t WHERE b='x5'", "", planScan}, // another collation
-		{"SELECT * FROM t WHERE c=5 AND d=6", "bn:t_cd", index(2, 2)},
-		{"SELECT * FROM t WHERE c=5 AND d>=6", "bn:t_cd", index(2, 1) | lower},
-		{"SELECT * FROM t WHERE c=5", "b:t_cd", index(2, 1)},
-		{"SELECT * FROM t WHERE c=5 ORDER BY d DESC LIMIT 2", "b:t_cd", index(2, 1)},
-		{"SELECT * FROM t WHERE c=5 ORDER BY d LIMIT 2", "b:t_cd", index(2, 1) | planDesc},
-		{"SELECT * FROM t WHERE d=6", "", planScan},
-		{"SELECT * FROM t WHERE c='a'||1", "b:t_cd", index(2, 1)},
-		{"SELECT * FROM x CROSS JOIN t ON t.c=x.n", "", planScan}, // compares numbers, the index does not
-		{"SELECT * FROM x CROSS JOIN t ON t.c=x.s", "b:t_cd", index(2, 1)},
-		{"SELECT * FROM x CROSS JOIN t ON t.a=x.s", "n:t_a", index(0, 1)},
-		{"SELECT * FROM x CROSS JOIN t ON t.b=x.n COLLATE NOCASE", "", planScan},
-		{"SELECT * FROM w", ":sqlite_autoindex_w_1", index(0, 0)},
-		{"SELECT * FROM w WHERE k='a'", "t:sqlite_autoindex_w_1", index(0, 1)},
+	for _, q := range []struct{ sql, want string }{
+		{"SELECT * FROM t", "SCAN t"},
+		{"SELECT * FROM t WHERE id=5", "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		{"SELECT * FROM t WHERE rowid='5'", "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		{"SELECT * FROM t WHERE id IN (1,2)", "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		{"SELECT * FROM t WHERE id IN (1,2) ORDER BY id DESC", "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		{"SELECT * FROM t WHERE id>5", "SEARCH t USING INTEGER PRIMARY KEY (rowid>?)"},
+		{"SELECT * FROM t AS o WHERE id BETWEEN 5 AND 7 ORDER BY id DESC", "SEARCH o USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		{"SELECT * FROM t ORDER BY id DESC LIMIT 1", "SCAN t"},
+		{"SELECT * FROM t WHERE a=5", "SEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM t WHERE a=?", "SEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM t WHERE a='5'", "SEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM t WHERE a IS 5", "SEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM t WHERE a IS NULL", "SEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM t WHERE a IN (1,2,3)", "SEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM t WHERE a>5 AND a<=9", "SEARCH t USING INDEX t_a (a>? AND a<?)"},
+		{"SELECT id, a FROM t WHERE a=5", "SEARCH t USING COVERING INDEX t_a (a=?)"},
+		{"SELECT count(*) FROM t WHERE a=5", "SEARCH t USING COVERING INDEX t_a (a=?)"},
+		{"SELECT max(a) FROM t", "SCAN t USING COVERING INDEX t_a"},
+		{"SELECT max(a) FROM t WHERE a<7", "SEARCH t USING COVERING INDEX t_a (a<?)"},
+		{"SELECT a FROM t WHERE a=5 AND d=6 AND b<'c'", "SEARCH t USING INDEX t_a (a=?) FILTER (d=? AND b<?)"},
+		{"SELECT * FROM t WHERE b='x5' COLLATE NOCASE", "SEARCH t USING INDEX t_b (b=?)"},
+		{"SELECT * FROM t WHERE b='x5'", "SCAN t FILTER (b=?)"}, // another collation
+		{"SELECT * FROM t WHERE b LIKE 'x5%'", "SEARCH t USING INDEX t_b (b>? AND b<?)"},
+		{"SELECT * FROM x WHERE s LIKE 'x5%'", "SCAN x FILTER (s>? AND s<?)"},
+		{"SELECT * FROM t WHERE c=5 AND d=6", "SEARCH t USING INDEX t_cd (c=? AND d=?)"},
+		{"SELECT * FROM t WHERE c=5 AND d>=6", "SEARCH t USING INDEX t_cd (c=? AND d>?)"},
+		{"SELECT * FROM t WHERE c=5", "SEARCH t USING INDEX t_cd (c=?)"},
+		{"SELECT * FROM t WHERE c=5 ORDER BY d DESC LIMIT 2", "SEARCH t USING INDEX t_cd (c=?)"},
+		{"SELECT * FROM t WHERE c=5 ORDER BY d LIMIT 2", "SEARCH t USING INDEX t_cd (c=?)"},
+		{"SELECT c, d, count(*) FROM t GROUP BY d, c", "SCAN t USING INDEX t_cd"},
+		{"SELECT DISTINCT a FROM t", "SCAN t USING COVERING INDEX t_a"},
+		{"SELECT * FROM t WHERE d=6", "SCAN t FILTER (d=?)"},
+		{"SELECT * FROM t WHERE id>5 AND d=6", "SEARCH t USING INTEGER PRIMARY KEY (rowid>?) FILTER (d=?)"},
+		{"SELECT * FROM t WHERE c='a'||1", "SEARCH t USING INDEX t_cd (c=?)"},
+		{"SELECT * FROM x CROSS JOIN t ON t.c=x.n", "SCAN x\nSCAN t"}, // compares numbers, the index does not
+		{"SELECT * FROM x CROSS JOIN t ON t.c=x.s", "SCAN x\nSEARCH t USING INDEX t_cd (c=?)"},
+		{"SELECT * FROM x CROSS JOIN t ON t.a=x.s", "SCAN x\nSEARCH t USING INDEX t_a (a=?)"},
+		{"SELECT * FROM x CROSS JOIN t ON t.b=x.n COLLATE NOCASE", "SCAN x\nSCAN t"},
+		{"SELECT * FROM x LEFT JOIN t ON t.d=x.n", "SCAN x\nSEARCH t USING AUTOMATIC COVERING INDEX (d=?) LEFT-JOIN"},
+		{"SELECT * FROM w", "SCAN w"},
+		{"SELECT * FROM w WHERE v=1", "SCAN w FILTER (v=?)"},
+		{"SELECT * FROM w WHERE k='a'", "SEARCH w USING PRIMARY KEY (k=?)"},
+		{"SELECT * FROM w ORDER BY k DESC", "SCAN w"},
 	} {
 		rows, err := f.run("EXPLAIN QUERY PLAN " + q.sql)
 		if err != nil {
 			t.Fatal(q.sql, err)
 		}
-		text := show(rows)
-		want := "VIRTUAL TABLE INDEX " + fmt.Sprintf("%d:%s", q.num, q.str)
-		if !strings.Contains(text, want+"'") {
-			t.Errorf("%s\n%s want %s", q.sql, text, want)
+		var lines []string
+		for _, r := range rows {
+			lines = append(lines, Explained(r[3].Bytes()))
+		}
+		if have := strings.Join(lines, "\n"); have != q.want {
+			t.Errorf("%s\n%s\nwant\n%s\n(%s)", q.sql, have, q.want, show(rows))
 		}
 	}
 }

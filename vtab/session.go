@@ -20,6 +20,11 @@ type session struct {
 	snap  *engine.Snapshot
 	tx    *engine.Tx
 
+	// PushdownOff makes every statement prepared from now on read whole tables
+	// in their own order and leaves all comparing and sorting to SQLite: the
+	// rows are the same, which is what it is for.
+	PushdownOff bool
+
 	// OnControl is called for each UPDATE of temp.tidemark_tx with its
 	// operation and argument, inside the running transaction. The argument is
 	// borrowed for the call.

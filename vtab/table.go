@@ -32,6 +32,7 @@ type table struct {
 	checkSQL  string            // tests every CHECK
 	checkSome map[uint64]string // tests some, by the bits of their positions
 	sequence  sequenceRow
+	spreads   map[spreadOf]spread // see perKey
 
 	late bool // joined a transaction that another table had begun
 }
@@ -152,6 +153,7 @@ func (t *table) use(info *TableInfo) {
 	}
 	t.checkSQL = checkSelect(info, everyCheck)
 	t.h, t.tx = nil, nil
+	t.spreads = nil
 }
 
 // handle returns the transaction's handle of the table.
