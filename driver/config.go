@@ -38,6 +38,11 @@ type Config struct {
 	// "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano", or "none": as
 	// rfc3339, but columns are read as they are stored.
 	TimeFormat string
+	// Pushdown is "on" (the default) or "off": every statement reads whole
+	// tables in their own order and SQLite does all comparing and sorting. The
+	// answers are the same; "off" is there to prove it, and to tell a wrong
+	// plan from a wrong row.
+	Pushdown string
 	// TimeZone is the IANA name of the location that times read are given in,
 	// "UTC" (the default) or "Local".
 	TimeZone string
@@ -79,6 +84,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Shards == 0 {
 		c.Shards = 1
+	}
+	if c.Pushdown == "" {
+		c.Pushdown = "on"
 	}
 	if c.TimeFormat == "" {
 		c.TimeFormat = "rfc3339"

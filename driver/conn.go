@@ -92,6 +92,7 @@ func newConn(ctx context.Context, sh *shared) (*conn, error) {
 // answers itself.
 func (c *conn) setUp() error {
 	c.db.Attach(c.store, c.sh.tables)
+	c.db.PushdownOff = c.sh.cfg.Pushdown == "off"
 	c.db.OnControl = c.applyPending
 	c.db.OnUnlockedWrite = c.lockLate
 	if err := c.attachCatalog(); err != nil {

@@ -95,6 +95,7 @@ var keys = func() []configKey {
 				return err
 			},
 		},
+		word("pushdown", func(c *Config) *string { return &c.Pushdown }, []string{"on", "off"}, nil),
 		word("time_format", func(c *Config) *string { return &c.TimeFormat },
 			[]string{"rfc3339", "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano", "none"}, nil),
 		zone,

@@ -9,7 +9,11 @@ import (
 
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/vtab"
 )
+
+// explainQueryPlan is what sqlite3_stmt_isexplain says of an EXPLAIN QUERY PLAN.
+const explainQueryPlan = 2
 
 // rows are the rows of one statement: SQLite's, or the driver's own answer.
 type rows struct {
@@ -32,6 +36,7 @@ type column struct {
 	declared string
 	time     bool // read as time.Time
 	boolean  bool // 0 and 1 are read as bool
+	plan     bool // the text of EXPLAIN QUERY PLAN
 	kind     *columnType
 }
 
@@ -49,6 +54,9 @@ func (p *piece) describe() error {
 			p.labels[i] = p.plain[i]
 		}
 		p.cols[i] = column{declared: declared, time: isTimeType(declared), boolean: baseType(declared) == "BOOLEAN"}
+	}
+	if p.st.Explain() == explainQueryPlan {
+		p.cols[n-1].plan = true
 	}
 	return nil
 }
@@ -142,6 +150,9 @@ func (r *rows) value(i int) sqldriver.Value {
 		if t, ok := r.c.sh.clock.decodeTime(v); ok {
 			return t
 		}
+	}
+	if col.plan {
+		return strings.Clone(vtab.Explained(v.Bytes()))
 	}
 	if col.boolean && v.Kind() == row.Int && uint64(v.Int()) <= 1 {
 		return v.Int() == 1
