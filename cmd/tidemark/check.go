@@ -4,9 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver"
 )
@@ -45,8 +42,8 @@ func checkStore(ctx context.Context, db *sql.DB, std streams) (warnings, damage 
 	if err != nil {
 		return 0, 0, err
 	}
-	bar := newProgress(std.err, "check")
-	defer bar.done()
+	bar := newProgress(std.err, "check", "bytes")
+	defer bar.clear()
 	err = store.Check(ctx, func(f driver.Finding) {
 		if f.Severity == driver.Damage {
 			damage++
@@ -58,54 +55,3 @@ func checkStore(ctx context.Context, db *sql.DB, std streams) (warnings, damage 
 	}, bar.update)
 	return warnings, damage, err
 }
-
-// progress shows how far long work has got: a bar on a terminal, a plain line
-// each quarter elsewhere.
-type progress struct {
-	w        io.Writer
-	what     string
-	terminal bool
-	last     int64 // percent shown, -1 before the first
-}
-
-func newProgress(w io.Writer, what string) *progress {
-	p := &progress{w: w, what: what, last: -1}
-	if f, ok := w.(*os.File); ok {
-		info, err := f.Stat()
-		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return p
-}
-
-// update is called with what is done and what there is to do.
-func (p *progress) update(done, total int64) {
-	if total <= 0 {
-		return
-	}
-	percent := min(100*done/total, 100)
-	if !p.terminal {
-		percent -= percent % 25
-	}
-	if percent == p.last {
-		return
-	}
-	p.last = percent
-	if p.terminal {
-		const width = 40
-		full := int(percent) * width / 100
-		fmt.Fprintf(p.w, "\r%s [%s%s] %3d%%", p.what, strings.Repeat("#", full), strings.Repeat(".", width-full), percent)
-	} else if percent > 0 {
-		fmt.Fprintf(p.w, "%s: %d%% of %d\n", p.what, percent, total)
-	}
-}
-
-// clear takes the bar away, so that a line can be written.
-func (p *progress) clear() {
-	if p.terminal && p.last >= 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-		p.last = -1
-	}
-}
-
-// done ends the progress.
-func (p *progress) done() { p.clear() }

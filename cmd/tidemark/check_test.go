@@ -60,25 +60,3 @@ func TestInspect(t *testing.T) {
 		}
 	}
 }
-
-// On a terminal there is a bar, elsewhere a line each quarter.
-func TestProgress(t *testing.T) {
-	var b bytes.Buffer
-	p := newProgress(&b, "check")
-	for done := range int64(101) {
-		p.update(done, 100)
-	}
-	p.done()
-	if want := "check: 25% of 100\ncheck: 50% of 100\ncheck: 75% of 100\ncheck: 100% of 100\n"; b.String() != want {
-		t.Errorf("lines %q, want %q", b.String(), want)
-	}
-	b.Reset()
-	p = newProgress(&b, "check")
-	p.terminal = true
-	p.update(1, 2)
-	p.update(1, 2)
-	p.done()
-	if got := b.String(); strings.Count(got, "\r") != 2 || !strings.Contains(got, " 50%") {
-		t.Errorf("bar %q", got)
-	}
-}

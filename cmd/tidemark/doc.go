@@ -1,6 +1,9 @@
 // Command tidemark works on the stores of package driver.
 //
 //	tidemark sql DIR 'stmt; …'   run statements, print rows as sqlite3 does
+//	tidemark shell DIR           read and run statements and dot commands
+//	tidemark import DIR FILE     read a .csv, .tsv, .sql or SQLite file
+//	tidemark export DIR OUT      write a SQLite file, a script or a csv file
 //	tidemark inspect DIR         tables, generations and objects of a store
 //	tidemark check DIR           read every byte of a store, report what is wrong
 //	tidemark slt FILE…           run sqllogictest scripts
@@ -15,5 +18,22 @@
 // Every command opens the store as its one process, so it is refused while a
 // program has the store open; catalog.db can be read by the sqlite3 shell at
 // any time. Opening recovers: after a crash the unsynced end of the log is cut
-// off, also by check and inspect. Only sql and demo create a store.
+// off, also by check and inspect. Only sql, shell, import and demo create a
+// store.
+//
+// An import is one transaction: it happens as a whole or not at all. A script
+// that begins transactions itself is the exception; the error of one that fails
+// says what it left. CSV knows no types: import takes an unquoted empty field as
+// NULL and a quoted one as an empty text, an unquoted x'…' as a blob, and gives
+// the columns of a new table the narrowest type that keeps every character. What
+// export and the shell's csv mode write is read back as it was, but for rowids
+// that are not a column.
+//
+// A SQLite file and a script hold ordinary tables: options of a table that
+// differ from what every table has (durable=false, resident=keys) are named on
+// standard error and left out. Text that SQLite's own shell would change on the
+// way, with a NUL or a carriage return, is written in hexadecimal.
+//
+// The shell prints as sqlite3 does. In csv, json, quote and insert mode a REAL
+// has all its digits, and csv quotes texts that look like numbers.
 package main

@@ -34,6 +34,9 @@ type command struct {
 
 var commands = []command{
 	{"sql", "[-mode list|table] [-header] DIR 'stmt; …'|-", "run statements, print rows as sqlite3 does", runSQL},
+	{"shell", "[flags] DIR", "read and run statements and dot commands", runShell},
+	{"import", "[flags] DIR FILE.csv|.tsv|.sql|.db|- [TABLE]", "read a file of another program", runImport},
+	{"export", "[flags] DIR OUT.db|.sql|.csv|- [TABLE…]", "write a SQLite file, a script or a table", runExport},
 	{"inspect", "DIR", "show tables, generations, objects and pins", runInspect},
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
@@ -42,7 +45,7 @@ var commands = []command{
 
 // laterCommands are named by the documentation and do nothing yet.
 var laterCommands = []string{
-	"shell", "import", "export", "backup", "restore", "compact", "gc", "branch", "migrate", "bench",
+	"backup", "restore", "compact", "gc", "branch", "migrate", "bench",
 }
 
 // run executes one command line and returns the exit status.

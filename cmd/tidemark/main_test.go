@@ -62,7 +62,6 @@ func TestRefusals(t *testing.T) {
 	}{
 		{nil, []string{"sql", "inspect", "check", "slt", "demo"}},
 		{[]string{"frobnicate"}, []string{"frobnicate", "sql", "check"}},
-		{[]string{"shell", dir}, []string{"shell", "not yet available"}},
 		{[]string{"backup", dir, missing}, []string{"backup", "not yet available"}},
 		{[]string{"sql", dir}, []string{"directory", "statements"}},
 		{[]string{"sql", "-nope", dir, "SELECT 1"}, []string{"-nope", "-mode"}},

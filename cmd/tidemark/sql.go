@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/tidemarkdb/tidemark/sqltests/slt"
 )
 
 // runSQL runs the statements of one text one after another on one connection
@@ -41,8 +39,8 @@ func runSQL(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 		defer conn.Close()
-		for _, statement := range slt.Split(text) {
-			if err := printQuery(ctx, conn, statement, *mode == "table", *header, std.out); err != nil {
+		for _, statement := range splitScript(text) {
+			if err := printQuery(ctx, conn, statement.text, *mode == "table", *header, std.out); err != nil {
 				return err
 			}
 		}

@@ -64,6 +64,13 @@ func scanRows(rows *sql.Rows, each func([]any) error) ([]string, error) {
 		if err := rows.Scan(pointers...); err != nil {
 			return columns, err
 		}
+		for i, v := range values {
+			// Some drivers read an empty blob as a nil slice, which others write
+			// as NULL.
+			if b, ok := v.([]byte); ok && b == nil {
+				values[i] = []byte{}
+			}
+		}
 		if err := each(values); err != nil {
 			return columns, err
 		}

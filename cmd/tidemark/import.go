@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// importOptions are the flags of import.
+type importOptions struct {
+	format    string
+	header    string
+	delimiter string
+	null      string
+	skip      int
+	partial   bool
+}
+
+const importUsage = "tidemark import [flags] DIR FILE.csv|FILE.tsv|FILE.sql|FILE.db|- [TABLE]"
+
+// runImport reads a file of another program into a store.
+func runImport(ctx context.Context, args []string, std streams) error {
+	var o importOptions
+	flags := flag.NewFlagSet("import", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.format, "format", "", "csv, tsv, sql or db; by default what the file's name ends in")
+	flags.StringVar(&o.header, "header", "auto", "whether the first line of a csv file holds names: auto, yes or no")
+	flags.StringVar(&o.delimiter, "delimiter", "", "`character` between the fields of a csv file (default a comma, a tab for .tsv)")
+	flags.StringVar(&o.null, "null", "", "an unquoted field that is this `text` is NULL")
+	flags.IntVar(&o.skip, "skip", 0, "pass over the first `N` lines of a csv file")
+	flags.BoolVar(&o.partial, "partial", false, "leave out the tables of a .db file that Tidemark refuses")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(std.out)
+		fmt.Fprintln(std.out, "usage: "+importUsage)
+		flags.PrintDefaults()
+		return nil
+	case err != nil:
+		return misuse("import: %v: tidemark import -h lists the flags", err)
+	case flags.NArg() < 2 || flags.NArg() > 3:
+		return misuse("import takes a directory, a file and a table's name where one is wanted; it was given %d arguments: use %s", flags.NArg(), importUsage)
+	}
+	dir, file, name := flags.Arg(0), flags.Arg(1), flags.Arg(2)
+	format, err := o.formatOf(file)
+	if err != nil {
+		return err
+	}
+	if err := refuseOwnFile(dir, file); err != nil {
+		return err
+	}
+	if format == "db" {
+		if err := checkSQLite(file); err != nil {
+			return err
+		}
+	}
+	return withStore(ctx, dir, "rwc", func(db *sql.DB) error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		bar := newProgress(std.err, "import", "bytes")
+		defer bar.clear()
+		switch format {
+		case "sql":
+			if name != "" {
+				return misuse("import: a .sql file names its tables itself: leave %s out", name)
+			}
+			return importScript(ctx, conn, file, std, bar)
+		case "db":
+			bar.unit = "rows"
+			return importSQLite(ctx, conn, file, name, o.partial, std, bar)
+		}
+		return importCSV(ctx, conn, file, name, format, o, std, bar)
+	})
+}
+
+// formatOf decides what a file is, by the flag or by its name.
+func (o *importOptions) formatOf(file string) (string, error) {
+	format := o.format
+	if format == "" {
+		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
+		switch format {
+		case "sqlite", "sqlite3", "db3":
+			format = "db"
+		}
+	}
+	switch {
+	case file == "-" && o.format == "":
+		return "", misuse("import: standard input has no name to tell its format: use -format=csv, tsv or sql")
+	case file == "-" && format == "db":
+		return "", misuse("import: a SQLite file cannot be read from standard input: name the file")
+	case o.header != "auto" && o.header != "yes" && o.header != "no":
+		return "", misuse("import: -header %s is not legal: use auto, yes or no", o.header)
+	case len(o.delimiter) > 1 || strings.ContainsAny(o.delimiter, "\"\r\n"):
+		return "", misuse("import: -delimiter %q is not legal: use one byte that is not a quote or a line's end", o.delimiter)
+	case o.skip < 0:
+		return "", misuse("import: -skip %d is not legal: use 0 or more", o.skip)
+	}
+	switch format {
+	case "csv", "tsv", "sql", "db":
+		return format, nil
+	}
+	return "", misuse("import: %s is not known by its end: use a .csv, .tsv, .sql or .db file, or -format", file)
+}
+
+// refuseOwnFile keeps a store's catalog, and anything else that cannot be read,
+// from being opened.
+func refuseOwnFile(dir, file string) error {
+	if file == "-" {
+		return nil
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return misuse("import: %v: name a file that can be read", err)
+	case info.IsDir():
+		return misuse("import: %s is a directory: name a file", file)
+	}
+	if own, err := os.Stat(filepath.Join(dir, "catalog.db")); err == nil && os.SameFile(own, info) {
+		return misuse("import: %s is the store's own catalog: read it as schema catalog with tidemark sql, or with the sqlite3 shell", file)
+	}
+	return nil
+}
+
+// importCSV reads a CSV file into one table, all of it or nothing.
+func importCSV(ctx context.Context, conn *sql.Conn, file, name, format string, o importOptions, std streams, bar *progress) error {
+	c := &csvImport{name: file, table: name, header: o.header, null: o.null, skip: o.skip, update: bar.update, delimiter: ','}
+	switch {
+	case o.delimiter != "":
+		c.delimiter = o.delimiter[0]
+	case format == "tsv":
+		c.delimiter = '\t'
+	}
+	if file == "-" {
+		if name == "" {
+			return misuse("import: name a table for what standard input holds: use tidemark import -format=%s DIR - TABLE", format)
+		}
+		path, err := spool(std.in)
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+		defer os.Remove(path)
+		file, c.name = path, "standard input"
+	}
+	if name == "" {
+		base := filepath.Base(file)
+		c.table = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	c.open = func() (io.ReadCloser, error) { return os.Open(file) }
+	if info, err := os.Stat(file); err == nil {
+		c.size = info.Size()
+	}
+	var rows int64
+	err := inSavepoint(ctx, conn, func() (err error) {
+		rows, err = c.run(ctx, conn)
+		return err
+	})
+	bar.clear()
+	if err != nil {
+		return importFailed(err)
+	}
+	fmt.Fprintf(std.err, "import: %s into %s\n", counted(rows, "row"), c.table)
+	return nil
+}
+
+// importFailed says what a failure left behind: nothing.
+func importFailed(err error) error {
+	if statusOf(err) == statusRefused {
+		return err
+	}
+	return fmt.Errorf("%w; nothing was imported", err)
+}
+
+// counted writes a number with its noun.
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

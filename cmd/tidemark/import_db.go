@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// importSQLite copies a SQLite file into the store in one transaction: tables
+// with their rows and rowids, indexes, views and triggers.
+func importSQLite(ctx context.Context, conn *sql.Conn, file, name string, partial bool, std streams, bar *progress) error {
+	from, err := openSQLite(ctx, file, "ro")
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	// One transaction of the file, so that its tables are of one moment.
+	tx, err := from.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	defer func() { _ = tx.Rollback() }() // only read
+	// References may point forward while rows are copied.
+	if _, err := conn.ExecContext(ctx, "PRAGMA foreign_keys=OFF"); err != nil {
+		return err
+	}
+	c := &storeCopy{from: tx, to: conn, partial: partial, update: bar.update, note: func(format string, args ...any) {
+		bar.clear()
+		fmt.Fprintln(std.err, "import: "+oneLine(fmt.Sprintf(format, args...)))
+	}}
+	if name != "" {
+		c.only = []string{name}
+	}
+	err = inSavepoint(ctx, conn, func() error { return c.run(ctx) })
+	bar.clear()
+	if err != nil {
+		return importFailed(err)
+	}
+	fmt.Fprintf(std.err, "import: %s into %s\n", counted(c.rows, "row"), counted(int64(len(c.tables)), "table"))
+	return nil
+}
+
+// openSQLite opens a file of SQLite's own format. One connection serves: it has
+// the transaction.
+func openSQLite(ctx context.Context, file, mode string) (*sql.DB, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?mode="+mode)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	db.SetMaxOpenConns(1)
+	if err := db.PingContext(ctx); err != nil {
+		_ = db.Close() // nothing was done
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return db, nil
+}
+
+// checkSQLite refuses what is not a SQLite file.
+func checkSQLite(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return misuse("import: %v: name a file that can be read", err)
+	}
+	defer f.Close()
+	const magic = "SQLite format 3\x00"
+	head := make([]byte, len(magic))
+	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if string(head) != magic {
+		return misuse("import: %s is not a SQLite file: give it its own end (.csv, .tsv, .sql), or use -format", file)
+	}
+	return nil
+}

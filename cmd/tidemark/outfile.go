@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// outFile is a file that appears under its name only when it is whole.
+type outFile struct {
+	*os.File
+	name  string
+	force bool // replace a file that exists
+}
+
+// createOut makes the temporary file beside its final place.
+func createOut(name string, force bool) (*outFile, error) {
+	info, err := os.Lstat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, misuse("export: %s is a directory: name a file", name)
+	case err == nil && !force:
+		return nil, misuse("export: %s exists: use -force to replace it, or another name", name)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, misuse("export: %v: use another name", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return nil, misuse("export: %v: use a folder that exists and can be written", err)
+	}
+	return &outFile{f, name, force}, nil
+}
+
+// discard removes the temporary file; after publish there is none.
+func (f *outFile) discard() {
+	_ = f.Close()           // may be closed already
+	_ = os.Remove(f.Name()) // may have its final name
+}
+
+// publish syncs the file and gives it its name; both survive a crash.
+func (f *outFile) publish() error {
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if !f.force {
+		// A link never replaces a file that came up meanwhile. Where there are
+		// no links the name was free when the work began.
+		err := os.Link(f.Name(), f.name)
+		if errors.Is(err, fs.ErrExist) {
+			return misuse("export: %s exists by now: use -force to replace it, or another name", f.name)
+		}
+		if err == nil {
+			_ = os.Remove(f.Name()) // the second name of a file that is published
+			return syncDir(filepath.Dir(f.name))
+		}
+	}
+	if err := os.Rename(f.Name(), f.name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(f.name))
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // it does so by itself, and cannot open a folder
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("sync of %s: %w", dir, err)
+	}
+	return nil
+}

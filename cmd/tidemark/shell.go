@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/driver"
+)
+
+const shellUsage = "tidemark shell [-bail] [-echo] [-headers] [-mode MODE] DIR"
+
+// runShell reads statements and dot commands from standard input: with a line
+// editor on a terminal, else up to the end.
+func runShell(ctx context.Context, args []string, std streams) error {
+	flags := flag.NewFlagSet("shell", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	s := &shell{std: std, explain: "auto", format: defaultFormat()}
+	flags.BoolVar(&s.bail, "bail", false, "stop at the first error")
+	flags.BoolVar(&s.echo, "echo", false, "print what is run")
+	flags.BoolVar(&s.headers, "headers", false, "print column names")
+	mode := flags.String("mode", "list", "how rows are printed")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(std.out)
+		fmt.Fprintln(std.out, "usage: "+shellUsage)
+		flags.PrintDefaults()
+		return nil
+	case err != nil:
+		return misuse("shell: %v: use %s", err, shellUsage)
+	case flags.NArg() != 1:
+		return misuse("shell takes one argument, the store's directory; it was given %d: use %s", flags.NArg(), shellUsage)
+	}
+	if err := s.setMode([]string{*mode}); err != nil {
+		return misuse("shell: %v", err)
+	}
+	s.dir = flags.Arg(0)
+	s.interactive = isTerminal(std.in) && isTerminal(std.out)
+	if s.interactive {
+		// Ctrl-C ends a statement here, not the program.
+		ctx = context.WithoutCancel(ctx)
+	}
+	return withStore(ctx, s.dir, "rwc", func(db *sql.DB) error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		s.conn = conn
+		defer func() { _ = s.conn.Close() }() // closing the store reports
+		return s.session(ctx)
+	})
+}
+
+// shell is one session on one connection, so that transactions, temporary tables
+// and PRAGMAs last.
+type shell struct {
+	std         streams
+	conn        *sql.Conn
+	dir         string
+	interactive bool
+
+	format
+	echo, bail, timer, changes bool
+	explain                    string // auto: plans as a tree; on: before each statement, too; off: as rows
+
+	out     *bufio.Writer // where results go
+	outFile *os.File      // of .output and .once
+	once    bool          // outFile is for one statement
+	onceSet bool          // by the command that ends now
+
+	tx     txState
+	depth  int // of .read
+	failed error
+	names  *nameCache
+}
+
+// errQuit ends a session.
+var errQuit = errors.New("quit")
+
+// lineSource is where a session reads its lines from.
+type lineSource interface {
+	// readLine returns a line without its end, or io.EOF, or errInterrupted
+	// when the line was given up.
+	readLine(prompt string) (string, error)
+}
+
+// errInterrupted says that Ctrl-C was typed at the prompt.
+var errInterrupted = errors.New("interrupted")
+
+// session runs all of standard input.
+func (s *shell) session(ctx context.Context) error {
+	s.names = &nameCache{}
+	s.out = bufio.NewWriter(s.std.out)
+	defer s.closeOutput()
+	var source lineSource = newStreamLines(s.std.in)
+	name := ""
+	if s.interactive {
+		editor := newEditor(func(line string) []string { return s.complete(ctx, line) }, s.warn)
+		defer editor.close()
+		source = editor
+		fmt.Fprintf(s.out, "Tidemark shell on %s\nEnter .help for the dot commands, .quit or Ctrl-D to leave.\n", s.dir)
+		_ = s.out.Flush() // a prompt follows
+	}
+	err := s.process(ctx, source, name)
+	if errors.Is(err, errQuit) {
+		err = nil
+	}
+	if err == nil && !s.interactive {
+		err = s.failed
+	}
+	if flushErr := s.out.Flush(); err == nil {
+		err = flushErr
+	}
+	return err
+}
+
+// process runs the lines of a source. It returns errQuit, or an error that ends
+// the session; others were printed.
+func (s *shell) process(ctx context.Context, source lineSource, name string) error {
+	var scan statementScanner
+	var text strings.Builder // what is not run yet
+	var whole bool           // text holds a whole statement
+	line, first := 0, 1
+	run := func() error {
+		statements := splitScript(text.String())
+		scan, whole = statementScanner{}, false
+		text.Reset()
+		for _, st := range statements {
+			if err := s.fail(s.run(ctx, st), name, first+st.line-1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for {
+		read, err := source.readLine(s.prompt(!scan.empty()))
+		line++
+		switch {
+		case errors.Is(err, errInterrupted):
+			scan, whole = statementScanner{}, false
+			text.Reset()
+			continue
+		case errors.Is(err, io.EOF):
+			return run()
+		case err != nil:
+			return err
+		}
+		if scan.empty() && !whole {
+			text.Reset()
+			first = line
+			if strings.HasPrefix(read, ".") {
+				if err := s.fail(s.dot(ctx, strings.TrimSpace(read)), name, line); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		text.WriteString(read + "\n")
+		for _, c := range []byte(read + "\n") {
+			if scan.step(c) {
+				scan, whole = statementScanner{}, true
+			}
+		}
+		if whole && scan.empty() {
+			if err := run(); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// prompt shows whether a statement goes on and whether a transaction is open.
+func (s *shell) prompt(goesOn bool) string {
+	switch {
+	case goesOn:
+		return "     ...> "
+	case s.tx.open():
+		return "tidemark*> "
+	}
+	return "tidemark> "
+}
+
+// fail prints an error and decides whether the session goes on.
+func (s *shell) fail(err error, file string, line int) error {
+	if flushErr := s.flush(); err == nil {
+		err = flushErr
+	}
+	if err == nil || errors.Is(err, errQuit) || errors.Is(err, errFindings) {
+		return err
+	}
+	where := ""
+	switch {
+	case file != "":
+		where = fmt.Sprintf("%s:%d: ", file, line)
+	case !s.interactive:
+		where = fmt.Sprintf("near line %d: ", line)
+	}
+	fmt.Fprintf(s.std.err, "Error: %s%v\n", where, err)
+	// It was printed; what is left to say is the exit status.
+	switch {
+	case errors.Is(err, driver.ErrPoisoned):
+		s.failed = errors.Join(errFindings, driver.ErrPoisoned)
+	case s.failed == nil:
+		s.failed = errFindings
+	}
+	if s.bail {
+		return s.failed
+	}
+	return nil
+}
+
+// warn tells of something that does not matter much.
+func (s *shell) warn(err error) { fmt.Fprintf(s.std.err, "Warning: %v\n", err) }
+
+// run runs one statement and prints its rows.
+func (s *shell) run(ctx context.Context, st statement) (err error) {
+	if s.echo {
+		fmt.Fprintln(s.out, st.text)
+	}
+	if s.interactive {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
+	}
+	start := time.Now()
+	if s.explain == "on" && st.is("SELECT", "WITH", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE") {
+		if err := s.print(ctx, "EXPLAIN QUERY PLAN "+st.text, true); err != nil {
+			return err
+		}
+	}
+	plan := st.is("EXPLAIN") && st.head[1] == "QUERY" && s.explain != "off"
+	err = s.print(ctx, st.text, plan)
+	if err != nil {
+		// What became of an open transaction is asked, because some errors end
+		// it.
+		if back := context.WithoutCancel(ctx); s.tx.open() && !inTransaction(back, s.conn) {
+			s.tx = txState{}
+		}
+		return err
+	}
+	s.tx.after(st)
+	if st.is("CREATE", "DROP", "ALTER", "ATTACH", "DETACH", "ROLLBACK") {
+		s.names.forget()
+	}
+	if s.changes {
+		var n, total int64
+		if err := scanOne(ctx, s.conn, []any{&n, &total}, "SELECT changes(), total_changes()"); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "changes: %d   total_changes: %d\n", n, total)
+	}
+	if s.timer {
+		fmt.Fprintf(s.out, "Run Time: real %.3f\n", time.Since(start).Seconds())
+	}
+	return nil
+}
+
+// print prints the rows of a statement in the session's mode, or as the tree of
+// a plan.
+func (s *shell) print(ctx context.Context, text string, plan bool) error {
+	rows, err := s.conn.QueryContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	if plan && len(columns) == 4 {
+		return printPlan(rows, s.out)
+	}
+	p := s.format.printer(s.out)
+	if len(columns) > 0 {
+		if err := p.begin(columns); err != nil {
+			return err
+		}
+	}
+	if _, err := scanRows(rows, p.row); err != nil {
+		if len(columns) > 0 {
+			_ = p.end() // what was read is shown; err tells more
+		}
+		return err
+	}
+	if len(columns) == 0 {
+		return nil
+	}
+	return p.end()
+}
