@@ -125,6 +125,24 @@ func (q *cursor) start() error {
 	return q.fill()
 }
 
+// startFirst is start; for planFirst it leaves the first row alone.
+func (q *cursor) startFirst(num int32) error {
+	if num&planFirst == 0 {
+		return q.start()
+	}
+	q.next = 1
+	if len(q.tests) > 0 {
+		q.next = firstBlock
+	}
+	err := q.fill()
+	if q.n > 1 {
+		clear(q.buf[1:q.n])
+		q.n = 1
+	}
+	q.next = 0
+	return err
+}
+
 // fill fetches the next block of rows that pass the tests.
 func (q *cursor) fill() error {
 	for {

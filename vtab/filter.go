@@ -109,7 +109,7 @@ func (q *cursor) filterTests(num int32, vals []row.Value, n int) (some bool, err
 		}
 		q.tests[i].val = q.keep(v)
 	}
-	if num&(planLower|planUpper|planDesc|planTermsMask<<planTerms) == 0 {
+	if num&(planLower|planUpper|planDesc|planFirst|planTermsMask<<planTerms) == 0 {
 		q.hashed, err = q.hash()
 	}
 	return true, err
@@ -208,7 +208,7 @@ func (q *cursor) filterScan(num int32, vals []row.Value) error {
 		return err
 	}
 	q.scan.Rows(view, lo, hi, num&planDesc != 0)
-	return q.start()
+	return q.startFirst(num)
 }
 
 // lowestRowid returns the least rowid that is >= v, or > v; false if none is.
@@ -292,7 +292,10 @@ func (q *cursor) filterIndex(num int32, vals []row.Value) error {
 			q.keys = make([]string, fullBlock)
 		}
 	}
-	return q.start()
+	if err := q.startFirst(num); err != nil || q.n > 0 || num&planFirst == 0 {
+		return err
+	}
+	return q.filterIndex(num&^planFirst, vals) // perhaps all are NULL
 }
 
 // convert makes of an argument what SQLite compares the column with; false if
@@ -316,6 +319,7 @@ func convert(letter byte, v row.Value) (row.Value, bool) {
 // keyRange computes the keys of the rows that fulfil a plan by an index: equality
 // on the first terms columns, then the bounds of num. The keys k are those with
 // lo <= k < hi, where an empty hi is no bound; both lie in buf. false: no row can match.
+// For planFirst they are those whose next column is not NULL.
 //
 // In a DESC column larger values come first, so there the bounds change places.
 // No bound lets NULL in, which is the lowest value.
@@ -329,7 +333,7 @@ func keyRange(buf []byte, ix *engine.IndexDef, terms int, num int32, letters str
 		buf = row.AppendKey(buf, v, ic.Collation, ic.Desc)
 	}
 	n := len(buf)
-	if num&(planLower|planUpper) == 0 {
+	if num&(planLower|planUpper|planFirst) == 0 {
 		if terms == 0 {
 			return buf, nil, nil, true
 		}

@@ -21,7 +21,8 @@ import (
 //	bit   7     and excludes its value
 //	bits  8-12  planIndex: number of leading key columns with equality
 //	bits 13-15  planScan, planIndex: number of tests
-//	bits 16-29  planIndex: position of the index in the table's definition
+//	bits 16-28  planIndex: position of the index in the table's definition
+//	bit  29     planScan, planIndex: only the row of the least value is read
 //	bit  30     planIndex: all columns read are in the index
 //
 // The arguments come in the order: equalities by key column, lower bound,
@@ -58,7 +59,8 @@ const (
 	planTests     = 13
 	planTestsMask = 0x7
 	planIndexAt   = 16
-	planIndexMask = 0x3fff
+	planIndexMask = 0x1fff
+	planFirst     = 1 << 29
 	planKeyed     = 1 << 30
 
 	maxIndexTerms = planTermsMask
@@ -91,6 +93,7 @@ func tableBestIndex(tls *libc.TLS, p, info uintptr) (rc int32) {
 	}
 	pl := planner{tls: tls, t: t, info: info, ii: (*lib.Tsqlite3_index_info)(unsafe.Pointer(info))}
 	pl.rows = float64(max(pl.count(), fewRows))
+	pl.min = pl.minimum()
 	return pl.plan()
 }
 
@@ -104,6 +107,7 @@ type planner struct {
 	args  int32
 	stats engine.Statistics
 	known bool // stats is set
+	min   int  // column of which the statement wants the least value, or noColumn
 
 	letters []byte
 	parts   []string // of the text for EXPLAIN QUERY PLAN

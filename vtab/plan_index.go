@@ -19,6 +19,7 @@ type candidate struct {
 	desc    bool
 	unique  bool // at most one row
 	keyed   bool // its keys have all columns that are read
+	first   bool // the first row is the one that min wants
 	cost    float64
 	rows    float64
 }
@@ -31,6 +32,9 @@ func (pl *planner) bestIndex(others, rowid []term) candidate {
 		return best
 	}
 	for i, ix := range pl.t.info.Def.Indexes {
+		if i > planIndexMask {
+			break
+		}
 		if cand, ok := pl.consider(i, ix, others, rowid); ok && cand.cost < best.cost {
 			best = cand
 		}
@@ -64,7 +68,17 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 	if cand.keyed {
 		step = 2
 	}
-	if len(cand.eq) == 0 && len(cand.bounds) == 0 {
+	cand.tests = pl.leftOver(others, cand.answers)
+	if at := len(cand.eq); at < len(ix.Columns) && ix.Columns[at].Column == pl.min && pl.everything(at+len(cand.bounds)+len(cand.tests)) &&
+		ix.Columns[at].Collation == pl.t.info.Def.Columns[pl.min].Collation {
+		cand.first, cand.desc = true, ix.Columns[at].Desc
+	}
+	switch {
+	case cand.first:
+		cand.rows = 1
+		cand.cost = math.Log2(pl.rows+2) + float64(len(cand.tests)*testFraction)
+		return cand, true
+	case len(cand.eq) == 0 && len(cand.bounds) == 0:
 		if !cand.ordered {
 			return cand, false
 		}
@@ -72,11 +86,10 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 		// is sorted afterwards.
 		cand.rows = pl.rows
 		cand.cost = pl.rows*step + 4 - pl.rows*math.Log2(pl.rows+2)/2
-	} else {
+	default:
 		cand.rows = pl.fraction(cand)
 		cand.cost = cand.rows*step + math.Log2(pl.rows+2)
 	}
-	cand.tests = pl.leftOver(others, cand.answers)
 	for range cand.tests {
 		cand.rows = max(1, cand.rows/testFraction)
 	}
@@ -267,6 +280,12 @@ func (pl *planner) useIndex(cand candidate) {
 		}
 	}
 	switch {
+	case cand.first && !inList:
+		verb = searchVerb
+		num |= planFirst
+		if cand.desc {
+			num |= planDesc
+		}
 	case cand.unique:
 		pl.ii.FidxFlags = lib.SQLITE_INDEX_SCAN_UNIQUE
 		pl.consumeOrder(false)
@@ -286,7 +305,7 @@ func (pl *planner) useIndex(cand candidate) {
 		num |= planKeyed
 		text = "USING COVERING INDEX " + ix.Name
 	}
-	if verb == searchVerb {
+	if len(pl.parts) > 0 {
 		text += " " + pl.described()
 	}
 	if num |= pl.useTests(cand.tests); len(cand.tests) > 0 {

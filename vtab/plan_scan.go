@@ -44,6 +44,7 @@ type scanPlan struct {
 	tests   []term
 	desc    bool
 	ordered bool
+	first   bool // the first row is the one that min wants
 	hash    bool // the equalities among the tests pay for a transient index
 	cost    float64
 	rows    float64
@@ -76,8 +77,12 @@ func (pl *planner) scanning(others, rowid []term) scanPlan {
 		s.rows = max(1, s.rows/testFraction)
 		varying = varying || !tm.constant && isEquality(tm.op)
 	}
-	s.hash = varying && len(s.bounds) == 0 && !s.desc
+	s.first = pl.min == -1 && pl.t.scanKey < 0 && pl.everything(len(s.bounds)+len(s.tests))
+	s.hash = varying && !s.first && len(s.bounds) == 0 && !s.desc
 	switch {
+	case s.first:
+		s.rows = 1
+		s.cost = 1 + float64(len(s.tests)*testFraction)
 	case s.hash:
 		// What is compared with another table changes from row to row of it.
 		// The cursor then makes a hash table of its own, once.
@@ -133,6 +138,10 @@ func (pl *planner) useScan(s scanPlan) {
 		if s.desc {
 			num |= planDesc
 		}
+	}
+	if s.first {
+		num |= planFirst
+		verb = searchVerb
 	}
 	num |= pl.useTests(s.tests)
 	switch {

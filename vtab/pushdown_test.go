@@ -120,6 +120,15 @@ func (m *matrix) askOne(sql string, args ...row.Value) {
 	m.c.PushdownOff = false
 }
 
+// ends asks for the least or greatest value of a table. Which one of several
+// that are equal is nobody's promise, so what is compared is what the collations
+// and the classes of numbers leave of it.
+func (m *matrix) ends(tab, aggregate, rest string) {
+	m.t.Helper()
+	m.ask("SELECT typeof(v) IN ('integer','real'), CASE WHEN typeof(v) IN ('integer','real') THEN v+0.0 ELSE lower(rtrim(v)) END FROM (SELECT " +
+		aggregate + " AS v FROM " + tab + rest + ")")
+}
+
 func (m *matrix) column(i int) {
 	tab := fmt.Sprintf("t%d", i)
 	from := "SELECT id FROM " + tab + " WHERE "
@@ -158,6 +167,20 @@ func (m *matrix) column(i int) {
 		m.ask(from + "c IN (NULL," + lit + "," + lit + "," + matrixLiterals[(k+1)%len(matrixLiterals)] + ")")
 		m.ask(from + "c NOT IN (" + lit + "," + matrixLiterals[(k+1)%len(matrixLiterals)] + ")")
 		m.ask(from + "d IN (0,1) AND c = " + lit)
+		for _, where := range []string{"c > " + lit, "c = " + lit, "d = 1 AND c <= " + lit, "c IS NOT " + lit, "id > 9 AND c <> " + lit, "c IN (NULL, " + lit + ")", "c IS NULL AND d = 1"} {
+			if k%4 != 0 {
+				break
+			}
+			m.ends(tab, "min(c)", " WHERE "+where)
+			m.ends(tab, "max(c)", " WHERE "+where)
+			m.ends(tab, "min(c) FILTER (WHERE "+where+")", "")
+			m.ask("SELECT min(c)=max(c), max(d) FROM " + tab + " WHERE " + where)
+			m.ask("SELECT min(id) FROM " + tab + " WHERE " + where)
+		}
+		m.ends(tab, "min(c)", " WHERE d = 99 AND c > "+lit)
+		if k%8 == 0 {
+			m.ends(tab, "min(a.c)", " a JOIN "+tab+" b ON a.d = b.d WHERE b.c = "+lit)
+		}
 		m.ask(from + "c LIKE " + lit)
 		m.ask(from + "c GLOB " + lit)
 	}
@@ -171,11 +194,10 @@ func (m *matrix) column(i int) {
 	m.ask(from+"c LIKE ?", row.TextValue("ab%"))
 	m.ask(from+"c GLOB ?", row.TextValue("ab*"))
 	m.ask("SELECT DISTINCT c, d FROM " + tab + " ORDER BY c, d")
-	m.ask("SELECT count(*), max(c), min(c) FROM " + tab)
-	m.ask("SELECT max(c) FROM " + tab)
-	m.ask("SELECT min(c) FROM " + tab)
-	m.ask("SELECT min(c) FROM " + tab + " WHERE d=1")
-	m.ask("SELECT max(c), d FROM " + tab + " GROUP BY d ORDER BY d")
+	m.ends(tab, "min(c)", "")
+	m.ends(tab, "max(c)", "")
+	m.ends(tab, "min(c)", " WHERE d=1")
+	m.ask("SELECT max(id), d FROM " + tab + " GROUP BY d ORDER BY d")
 	m.ask("SELECT count(*) FROM (SELECT d, c FROM " + tab + " GROUP BY d, c)")
 	m.ask("SELECT count(*) FROM (SELECT DISTINCT c FROM " + tab + ")")
 	m.ask("SELECT count(*), c IS NULL FROM " + tab + " GROUP BY c IS NULL ORDER BY 2")
