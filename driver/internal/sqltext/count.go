@@ -1,55 +1,69 @@
 package sqltext
 
-// countStar recognises a text that is exactly SELECT count(*) FROM name,
-// quoted or qualified as it may be, and returns the name and the spelling of
-// the column, which SQLite takes as the column's name.
+import (
+	"strings"
+
+	"github.com/sqlc-dev/meyer/ast"
+	"github.com/sqlc-dev/meyer/parser"
+)
+
+// mayCount is the cheap look before a text is parsed for countStar.
+func mayCount(src string, first lexeme) bool {
+	if !first.is(src, "SELECT") {
+		return false
+	}
+	count := next(src, first.end)
+	open := next(src, count.end)
+	return count.is(src, "count") && open.kind == tokSymbol && src[open.start] == '('
+}
+
+// countStar recognises a text that is SELECT count(*) FROM name and nothing
+// else, but for aliases and for count(1), and returns the name and what SQLite
+// names the column.
 //
 // SQLite steps through every row of a virtual table to count it; a snapshot
 // knows the number.
 func countStar(src string, first lexeme) (*Name, string) {
-	i := first.end
-	want := func(word string) (lexeme, bool) {
-		t := next(src, i)
-		i = t.end
-		if len(word) == 1 {
-			return t, t.kind == tokSymbol && src[t.start] == word[0]
+	if !mayCount(src, first) {
+		return nil, ""
+	}
+	stmts, err := parser.ParseString(src)
+	if err != nil || len(stmts) != 1 {
+		return nil, ""
+	}
+	sel, ok := stmts[0].(*ast.SelectStmt)
+	if !ok || sel.With != nil || len(sel.Cores) != 1 {
+		return nil, ""
+	}
+	core, ok := sel.Cores[0].(*ast.SelectQuery)
+	if !ok || len(core.Columns) != 1 || len(core.From) != 1 {
+		return nil, ""
+	}
+	call, ok := core.Columns[0].Expr.(*ast.FuncCall)
+	if !ok || !strings.EqualFold(call.Name.Name, "count") || call.Distinct || call.All || call.Filter != nil || call.Over != nil || len(call.OrderBy) > 0 {
+		return nil, ""
+	}
+	if !call.Star {
+		if len(call.Args) != 1 {
+			return nil, ""
 		}
-		return t, t.is(src, word)
-	}
-	if !first.is(src, "SELECT") {
-		return nil, ""
-	}
-	count, ok := want("count")
-	if !ok {
-		return nil, ""
-	}
-	for _, w := range [...]string{"(", "*", ")"} {
-		if _, ok := want(w); !ok {
+		if lit, ok := call.Args[0].(*ast.Literal); !ok || !isDigits(src[lit.Pos():lit.End()]) {
 			return nil, ""
 		}
 	}
-	label := src[count.start:i]
-	if _, ok := want("FROM"); !ok {
+	ref := core.From[0]
+	if ref.Name == nil || ref.HasArgs || ref.IndexedBy != nil || ref.NotIndexed {
 		return nil, ""
 	}
-	var n Name
-	t := next(src, i)
-	if n.Name, ok = t.name(src); !ok {
+	if core.Distinct != ast.DistinctNone || core.Where != nil || len(core.GroupBy) > 0 || core.Having != nil || len(core.Windows) > 0 || len(core.OrderBy) > 0 || core.Limit != nil {
 		return nil, ""
 	}
-	if t = next(src, t.end); t.kind == tokSymbol && src[t.start] == '.' {
-		n.Schema = n.Name
-		t = next(src, t.end)
-		if n.Name, ok = t.name(src); !ok {
-			return nil, ""
-		}
-		t = next(src, t.end)
+	label := src[call.Pos():call.End()]
+	if alias := core.Columns[0].Alias; alias != nil {
+		label = alias.Name
 	}
-	if t.kind == tokSymbol && src[t.start] == ';' {
-		t = next(src, t.end)
-	}
-	if t.kind != tokEnd {
-		return nil, ""
-	}
-	return &n, label
+	name := nameOf(ref.Name)
+	return &name, label
 }
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
