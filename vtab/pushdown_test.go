@@ -163,6 +163,11 @@ func (m *matrix) column(i int) {
 		}
 		m.ask(from + "c BETWEEN " + lit + " AND " + matrixLiterals[(k+3)%len(matrixLiterals)])
 		m.ask(from + "c > " + lit + " AND c <= " + matrixLiterals[(k+5)%len(matrixLiterals)])
+		m.ask(from+"c BETWEEN ? AND ?", values[k], values[(k+3)%len(values)])
+		m.ask(from+"c IN (?,?,?)", values[k], values[(k+1)%len(values)], values[k])
+		m.ask(from+"c LIKE ?", values[k])
+		m.ask(from+"c GLOB ?", values[k])
+		m.ask(from+"d = ? AND c >= ? COLLATE NOCASE", row.IntValue(1), values[k])
 		m.ask(from + "id IN (1,7,NULL,7," + lit + ",'3')")
 		m.ask(from + "c IN (NULL," + lit + "," + lit + "," + matrixLiterals[(k+1)%len(matrixLiterals)] + ")")
 		m.ask(from + "c NOT IN (" + lit + "," + matrixLiterals[(k+1)%len(matrixLiterals)] + ")")
