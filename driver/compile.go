@@ -149,8 +149,8 @@ func (c *conn) checkBuilt(p *piece, st *vtab.Stmt) error {
 	switch {
 	case p.Kind == sqltext.Invalid:
 		return refuseInvalid(p.Stmt)
-	case p.Mentions&sqltext.MentionsRowid != 0 && p.to != inTemp && p.to != inFile:
-		return c.checkRowid(p, st)
+	case p.Mentions&(sqltext.MentionsRowid|sqltext.MentionsSchema) != 0 && p.to != inTemp && p.to != inFile:
+		return c.checkPlain(p, st)
 	}
 	return nil
 }
@@ -178,15 +178,16 @@ func (c *conn) explainInvalid(s *sqltext.Stmt, err error) error {
 	return err
 }
 
-// checkRowid looks at a statement that names a rowid on the shadow. A virtual
-// table always has one; a WITHOUT ROWID table has not, and the INTEGER PRIMARY
-// KEY of others lends it its name.
-func (c *conn) checkRowid(p *piece, st *vtab.Stmt) error {
+// checkPlain looks at a statement that names a rowid or the schema table on the
+// shadow. A virtual table always has a rowid; a WITHOUT ROWID table has not, and
+// the INTEGER PRIMARY KEY of others lends it its name. Columns are named by the
+// text the user wrote, not by the one that is run.
+func (c *conn) checkPlain(p *piece, st *vtab.Stmt) error {
 	sh := &c.sh.tables.shadow
 	return sh.use(c.mirror.schema, func() error {
 		plain, _, err := sh.db.Prepare(p.Text)
 		if err != nil {
-			if e, ok := errors.AsType[*vtab.Error](err); ok && strings.HasPrefix(e.Msg, "no such column: ") {
+			if e, ok := errors.AsType[*vtab.Error](err); ok && (strings.HasPrefix(e.Msg, "no such column: ") || strings.Contains(e.Msg, " has no column named ")) {
 				return err
 			}
 			return nil // it names something the shadow does not have

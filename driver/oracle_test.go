@@ -100,6 +100,9 @@ type subject struct {
 	dir  string
 	db   *sql.DB
 	conn *sql.Conn
+
+	prepare bool // statements are prepared first
+	fresh   bool // every statement has a new connection, which has no last id
 }
 
 func newSubject(t testing.TB) *subject {
@@ -140,7 +143,7 @@ func (s *subject) run(text string, args ...any) (out outcome) {
 	}
 	kind := sqltext.Parse(text).Kind
 	if kind.IsDML() && !sqltext.HasWord(text, "RETURNING") {
-		r, err := s.conn.ExecContext(ctx, text, args...)
+		r, err := s.exec(ctx, text, args...)
 		if err != nil {
 			return fail(err)
 		}
@@ -148,7 +151,7 @@ func (s *subject) run(text string, args ...any) (out outcome) {
 		out.lastID, _ = r.LastInsertId()
 		return out
 	}
-	rows, err := s.conn.QueryContext(ctx, text, args...)
+	rows, err := s.query(ctx, text, args...)
 	if err != nil {
 		return fail(err)
 	}
@@ -176,6 +179,30 @@ func (s *subject) run(text string, args ...any) (out outcome) {
 	return out
 }
 
+func (s *subject) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if !s.prepare {
+		return s.conn.ExecContext(ctx, text, args...)
+	}
+	st, err := s.conn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	return st.ExecContext(ctx, args...)
+}
+
+func (s *subject) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if !s.prepare {
+		return s.conn.QueryContext(ctx, text, args...)
+	}
+	st, err := s.conn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	s.t.Cleanup(func() { st.Close() }) // its rows are read first
+	return st.QueryContext(ctx, args...)
+}
+
 // compare runs a script on both and reports every statement that differs.
 func compare(t *testing.T, o *oracle, s *subject, script string) {
 	t.Helper()
@@ -187,7 +214,7 @@ func compare(t *testing.T, o *oracle, s *subject, script string) {
 func compareOne(t *testing.T, o *oracle, s *subject, text string, args ...any) {
 	t.Helper()
 	want, got := o.run(text, args...), s.run(text, args...)
-	if want.code != 0 || got.code != 0 { // the last id after a failure is nobody's
+	if want.code != 0 || got.code != 0 || s.fresh { // the last id after a failure is nobody's
 		want.lastID, got.lastID = 0, 0
 	}
 	if len(want.columns) == 0 {

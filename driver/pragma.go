@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -96,6 +97,14 @@ func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, er
 	case "busy_timeout":
 		a, err = c.pragmaBusyTimeout(value, has)
 	case "integrity_check", "quick_check":
+		if has {
+			if direct, err := c.checksElsewhere(p, value); err != nil || direct {
+				if direct {
+					a, err = c.direct(ctx, p)
+				}
+				return true, a, err
+			}
+		}
 		a, err = c.pragmaCheck(ctx, name)
 	default:
 		a, err = c.direct(ctx, p)
@@ -177,7 +186,7 @@ func (c *conn) pragmaRows(name string, args []row.Value) ([][]row.Value, error) 
 		return nil, err
 	}
 	text := func(schema string) string {
-		sql := "PRAGMA " + sqltext.Quote(schema) + "." + name
+		sql := "PRAGMA " + sqltext.QuoteText(schema) + "." + name // as SQLite does, whose message quotes it
 		if !args[0].IsNull() {
 			sql += "(" + sqltext.Quote(table) + ")"
 		}
@@ -209,6 +218,25 @@ func (c *conn) pragmaBusyTimeout(value string, has bool) (answer, error) {
 	}
 	ms := max(c.busyTimeout, 0).Milliseconds()
 	return answer{[]string{"timeout"}, [][]row.Value{{row.IntValue(ms)}}}, nil
+}
+
+// checksElsewhere looks at the argument of a check: the most rows wanted, or a
+// table. Of one that is not the store's SQLite checks it.
+func (c *conn) checksElsewhere(p *piece, arg string) (direct bool, err error) {
+	if _, err := strconv.ParseInt(arg, 10, 32); err == nil || strings.HasPrefix(fold(arg), "sqlite_") {
+		return false, nil
+	}
+	if p.Target.Schema != "" {
+		if !storeFinds(c.schema(), arg, []string{"table", "view"}) {
+			return false, errNoTable(sqltext.Name{Schema: p.Target.Schema, Name: arg})
+		}
+		return false, nil
+	}
+	where, err := c.locate(sqltext.Name{Name: arg}, c.schema(), "table", "view")
+	if err == nil && where == nowhere {
+		err = errNoTable(sqltext.Name{Name: arg})
+	}
+	return err == nil && where != inStore, err
 }
 
 // pragmaCheck reads every file of the store.

@@ -1,0 +1,54 @@
+-- The text of the schema is SQLite's.
+CREATE TABLE  IF NOT EXISTS  t1 ( a /* one */ INT , -- two
+  b  TEXT DEFAULT 'it''s' ) ;
+CREATE TABLE "quo ted"("a b" INT, [c d] TEXT, `e f`, 'g h');
+CREATE TABLE main . t2 (a PRIMARY KEY,b UNIQUE, UNIQUE(a,b)) WITHOUT   ROWID;
+create table T3(A integer primary key autoincrement, B varchar ( 10 , 2 ) not null on conflict replace default -5)strict;
+create table T3(A integer primary key autoincrement, B int not null on conflict replace default -5)strict;
+CREATE UNIQUE INDEX IF NOT EXISTS  i1 ON t1 ( a  DESC , b COLLATE "nocase" ) -- tail
+;
+CREATE INDEX main.[i 2] ON 'quo ted'("a b");
+create   view  if not exists V1 ( p ) AS   SELECT a  /* in */ FROM t1 ;
+CREATE TEMP TABLE t4(a);
+CREATE TRIGGER IF NOT EXISTS tr1 INSTEAD OF INSERT ON V1 BEGIN SELECT 1 ; INSERT INTO t1(a) VALUES(new.p);END ;
+CREATE TABLE t5 AS SELECT 1 AS x, 2 AS "y z";
+CREATE TABLE t6(a CONSTRAINT named UNIQUE, CONSTRAINT pk PRIMARY KEY(a), CHECK (a > 0), FOREIGN KEY (a) REFERENCES t1 (a) ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE t7(a INT, a2 INT REFERENCES t1)
+/* after */;
+CREATE TABLE /* c */ t8 /* d */ (x);
+CREATE TABLE if(x);
+CREATE TABLE "select"("from", "where" TEXT);
+CREATE TABLE ünï("çol" TEXT);
+CREATE TABLE t9(a,b,PRIMARY KEY(a COLLATE NOCASE DESC));
+SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name;
+SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NULL ORDER BY name;
+SELECT name FROM "sqlite_schema" WHERE tbl_name = 't1' ORDER BY name;
+SELECT name FROM [sqlite_master] WHERE name LIKE 'i%' ORDER BY name;
+SELECT m.name, s.type FROM main.sqlite_master m LEFT JOIN sqlite_schema s ON s.tbl_name = m.name AND s.type = 'index' ORDER BY 1, 2;
+SELECT typeof(rootpage), rootpage = 0 FROM sqlite_schema WHERE type = 'view';
+SELECT typeof(rootpage) FROM sqlite_schema WHERE name = 't1';
+SELECT count(*) FROM sqlite_schema;
+SELECT max(rowid) > 0 FROM sqlite_schema;
+PRAGMA table_info(sqlite_schema);
+PRAGMA table_info(sqlite_master);
+PRAGMA index_list('quo ted');
+SELECT (SELECT count(*) FROM sqlite_schema s WHERE s.tbl_name = m.name) FROM sqlite_schema m WHERE type = 'table' ORDER BY m.name;
+WITH s AS (SELECT name FROM sqlite_schema) SELECT count(*) FROM s;
+CREATE VIEW objects AS SELECT name FROM sqlite_schema;
+SELECT * FROM objects WHERE name = 't8';
+INSERT INTO sqlite_schema(name) VALUES('x');
+UPDATE sqlite_schema SET name = 'x';
+DELETE FROM sqlite_master;
+DROP TABLE sqlite_schema;
+CREATE TABLE sqlite_schema(a);
+CREATE INDEX sqlite_i ON t1(a);
+CREATE VIEW sqlite_v AS SELECT 1;
+CREATE INDEX si ON sqlite_schema(name);
+ALTER TABLE sqlite_schema RENAME TO x;
+CREATE TRIGGER st AFTER INSERT ON sqlite_schema BEGIN SELECT 1; END;
+CREATE VIEW uses AS SELECT * FROM "quo ted";
+DROP INDEX i1;
+DROP VIEW V1;
+DROP TABLE T3;
+SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name;
+SELECT * FROM sqlite_schema WHERE nope = 1;
