@@ -24,7 +24,11 @@ func (s *shell) complete(ctx context.Context, line string) []string {
 			columns, err := s.column(ctx, `SELECT DISTINCT c.name FROM pragma_table_list AS t, pragma_table_xinfo(t.name, t.schema) AS c
 				WHERE t.schema <> 'catalog' AND t.name NOT LIKE 'sqlite!_%' ESCAPE '!'`)
 			if err == nil {
-				s.names.known, s.names.names = true, append(names, columns...)
+				s.names.known = true
+				for _, n := range names {
+					s.names.names = append(s.names.names, n.name)
+				}
+				s.names.names = append(s.names.names, columns...)
 			}
 		}
 	}
@@ -65,7 +69,7 @@ func completions(line string, names []string) (lines []string) {
 			if quoted {
 				add(quoteName(name))
 			} else {
-				add(completedName(name))
+				add(nameText(name))
 			}
 		}
 	}
@@ -81,13 +85,4 @@ func completions(line string, names []string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// completedName quotes a name where it must be, each side of the schema's dot
-// for itself.
-func completedName(name string) string {
-	if schema, rest, ok := strings.Cut(name, "."); ok && nameText(schema) == schema && nameText(rest) == rest {
-		return name
-	}
-	return nameText(name)
 }

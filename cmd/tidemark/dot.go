@@ -70,6 +70,8 @@ func (s *shell) dot(ctx context.Context, line string) error {
 	if args = args[1:]; len(args) < c.least || c.most >= 0 && len(args) > c.most {
 		return fmt.Errorf("usage: %s", strings.TrimSpace(c.name+" "+c.usage))
 	}
+	ctx, stop := s.interruptible(ctx)
+	defer stop()
 	return c.run(s, ctx, args)
 }
 

@@ -26,30 +26,44 @@ func (s *shell) attached(ctx context.Context) ([]string, error) {
 	return s.column(ctx, `SELECT name FROM pragma_database_list WHERE name <> 'catalog' ORDER BY seq`)
 }
 
-// schemaNames lists names of all schemas, those outside of main with their
-// schema before.
-func (s *shell) schemaNames(ctx context.Context, where string, args ...any) (names []string, err error) {
+// schemaName is a name of a schema.
+type schemaName struct{ schema, name string }
+
+// String writes the schema before the name where it is not main.
+func (n schemaName) String() string {
+	if n.schema == "main" {
+		return n.name
+	}
+	return n.schema + "." + n.name
+}
+
+// schemaNames lists names of all schemas.
+func (s *shell) schemaNames(ctx context.Context, where string, args ...any) (names []schemaName, err error) {
 	schemas, err := s.attached(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, schema := range schemas {
-		table, prefix := quoteName(schema)+".sqlite_schema", schema+"."
-		switch schema {
-		case "main":
-			table, prefix = "sqlite_schema", ""
-		case "temp":
-			table = "sqlite_temp_schema"
-		}
-		found, err := s.column(ctx, "SELECT name FROM "+table+" WHERE "+where+" ORDER BY name", args...)
+		found, err := s.column(ctx, "SELECT name FROM "+schemaTable(schema)+" WHERE "+where+" ORDER BY name", args...)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range found {
-			names = append(names, prefix+name)
+			names = append(names, schemaName{schema, name})
 		}
 	}
 	return names, nil
+}
+
+// schemaTable is the table that lists the objects of a schema.
+func schemaTable(schema string) string {
+	switch schema {
+	case "main":
+		return "sqlite_schema"
+	case "temp":
+		return "sqlite_temp_schema"
+	}
+	return quoteName(schema) + ".sqlite_schema"
 }
 
 // showTables lists tables and views.
@@ -79,13 +93,15 @@ func pattern(args []string) string {
 }
 
 // printNames prints names in as many columns as fit, as sqlite3 does.
-func (s *shell) printNames(names []string) error {
-	if len(names) == 0 {
+func (s *shell) printNames(found []schemaName) error {
+	if len(found) == 0 {
 		return nil
 	}
 	width := 0
-	for _, n := range names {
-		width = max(width, textWidth(n))
+	names := make([]string, len(found))
+	for i, n := range found {
+		names[i] = n.String()
+		width = max(width, textWidth(names[i]))
 	}
 	columns := max(defaultWidth/(width+2), 1)
 	lines := (len(names) + columns - 1) / columns
@@ -104,26 +120,20 @@ func (s *shell) printNames(names []string) error {
 	return nil
 }
 
-// showSchema prints the statements that made the objects.
+// showSchema prints the statements that made the objects, as a script that makes
+// them again.
 func (s *shell) showSchema(ctx context.Context, args []string) error {
 	schemas, err := s.attached(ctx)
 	if err != nil {
 		return err
 	}
 	for _, schema := range schemas {
-		table := quoteName(schema) + ".sqlite_schema"
-		switch schema {
-		case "main":
-			table = "sqlite_schema"
-		case "temp":
-			table = "sqlite_temp_schema"
-		}
-		texts, err := s.column(ctx, "SELECT sql FROM "+table+" WHERE sql IS NOT NULL AND (name LIKE ?1 OR tbl_name LIKE ?1)", pattern(args))
+		texts, err := s.column(ctx, "SELECT sql FROM "+schemaTable(schema)+" WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND (name LIKE ?1 OR tbl_name LIKE ?1)", pattern(args))
 		if err != nil {
 			return err
 		}
 		for _, text := range texts {
-			if _, err := fmt.Fprintln(s.out, text+";"); err != nil {
+			if _, err := fmt.Fprintln(s.out, terminated(text)); err != nil {
 				return err
 			}
 		}

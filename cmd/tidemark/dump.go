@@ -90,7 +90,7 @@ func (d *dump) run(ctx context.Context) error {
 // lines writes statements.
 func (d *dump) lines(statements ...string) error {
 	for _, s := range statements {
-		if _, err := io.WriteString(d.w, s+";\n"); err != nil {
+		if _, err := io.WriteString(d.w, terminated(s)+"\n"); err != nil {
 			return err
 		}
 	}

@@ -54,10 +54,15 @@ func runImport(ctx context.Context, args []string, std streams) error {
 	if err := refuseOwnFile(dir, file); err != nil {
 		return err
 	}
-	if format == "db" {
+	switch {
+	case format == "db":
 		if err := checkSQLite(file); err != nil {
 			return err
 		}
+	case format == "sql" && name != "":
+		return misuse("import: a .sql file names its tables itself: leave %s out", name)
+	case file == "-" && format != "sql" && name == "":
+		return misuse("import: name a table for what standard input holds: use tidemark import -format=%s DIR - TABLE", format)
 	}
 	return withStore(ctx, dir, "rwc", func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
@@ -69,9 +74,6 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		defer bar.clear()
 		switch format {
 		case "sql":
-			if name != "" {
-				return misuse("import: a .sql file names its tables itself: leave %s out", name)
-			}
 			return importScript(ctx, conn, file, std, bar)
 		case "db":
 			bar.unit = "rows"
@@ -139,9 +141,6 @@ func importCSV(ctx context.Context, conn *sql.Conn, file, name, format string, o
 		c.delimiter = '\t'
 	}
 	if file == "-" {
-		if name == "" {
-			return misuse("import: name a table for what standard input holds: use tidemark import -format=%s DIR - TABLE", format)
-		}
 		path, err := spool(std.in)
 		if err != nil {
 			return fmt.Errorf("standard input: %w", err)

@@ -122,7 +122,7 @@ func (s *statementScanner) empty() bool { return s.tokens == 0 && len(s.word) ==
 // statement is a piece of a script.
 type statement struct {
 	text string
-	line int // of its first byte that is not space
+	line int // of its first word
 	head []string
 }
 
@@ -181,7 +181,7 @@ func (s *scriptReader) next() (statement, error) {
 			s.line++
 		}
 		ended := scan.step(c)
-		if c == '\n' && scan.empty() {
+		if scan.tokens == 0 && len(scan.word) == 0 {
 			line = s.line // comments before a statement are not its place
 		}
 		if ended {
@@ -202,4 +202,17 @@ func splitScript(text string) (all []statement) {
 		}
 		all = append(all, next)
 	}
+}
+
+// terminated ends a statement with a semicolon, out of reach of a comment at its
+// end, which is part of a view's definition.
+func terminated(text string) string {
+	var scan statementScanner
+	for i := range len(text) {
+		scan.step(text[i])
+	}
+	if scan.inside == '-' {
+		return text + "\n;"
+	}
+	return text + ";"
 }

@@ -92,7 +92,7 @@ type lineSource interface {
 	readLine(prompt string) (string, error)
 }
 
-// errInterrupted says that Ctrl-C was typed at the prompt.
+// errInterrupted says that Ctrl-C was typed.
 var errInterrupted = errors.New("interrupted")
 
 // session runs all of standard input.
@@ -174,8 +174,8 @@ func (s *shell) process(ctx context.Context, source lineSource, name string) err
 				return err
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return errInterrupted // the rest of the script is not run
 		}
 	}
 }
@@ -199,6 +199,9 @@ func (s *shell) fail(err error, file string, line int) error {
 	if err == nil || errors.Is(err, errQuit) || errors.Is(err, errFindings) {
 		return err
 	}
+	if errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
 	where := ""
 	switch {
 	case file != "":
@@ -206,7 +209,7 @@ func (s *shell) fail(err error, file string, line int) error {
 	case !s.interactive:
 		where = fmt.Sprintf("near line %d: ", line)
 	}
-	fmt.Fprintf(s.std.err, "Error: %s%v\n", where, err)
+	fmt.Fprintf(s.std.err, "Error: %s%s\n", where, oneLine(err.Error()))
 	// It was printed; what is left to say is the exit status.
 	switch {
 	case errors.Is(err, driver.ErrPoisoned):
@@ -223,16 +226,21 @@ func (s *shell) fail(err error, file string, line int) error {
 // warn tells of something that does not matter much.
 func (s *shell) warn(err error) { fmt.Fprintf(s.std.err, "Warning: %v\n", err) }
 
+// interruptible lets Ctrl-C end what runs, and not the session.
+func (s *shell) interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !s.interactive {
+		return ctx, func() {}
+	}
+	return signal.NotifyContext(ctx, os.Interrupt)
+}
+
 // run runs one statement and prints its rows.
 func (s *shell) run(ctx context.Context, st statement) (err error) {
 	if s.echo {
 		fmt.Fprintln(s.out, st.text)
 	}
-	if s.interactive {
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
-		defer stop()
-	}
+	ctx, stop := s.interruptible(ctx)
+	defer stop()
 	start := time.Now()
 	if s.explain == "on" && st.is("SELECT", "WITH", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE") {
 		if err := s.print(ctx, "EXPLAIN QUERY PLAN "+st.text, true); err != nil {
