@@ -164,7 +164,7 @@ func (g *selectGen) term(s scope, depth int) string {
 	case 4:
 		return fmt.Sprintf("%s %sBETWEEN %s AND %s", r, g.one("", "", "NOT "), g.value(), g.value())
 	case 5:
-		return fmt.Sprintf("%s %s %s", r, g.one("LIKE", "GLOB", "NOT LIKE"), g.one("'a%'", "'A*'", "'1%'", "'%'", "'a'", "'B'", "'_'", "'[aA]*'"))
+		return fmt.Sprintf("%s %s %s", g.ref(s), g.one("LIKE", "GLOB", "NOT LIKE"), g.one("'a%'", "'A*'", "'1%'", "'%'", "'a'", "'B'", "'_'", "'[aA]*'"))
 	case 6:
 		return fmt.Sprintf("(%s, %s) %s (%s, %s)", r, g.ref(s), g.one("=", "<", ">", "<=", ">=", "IS", "<>"), g.value(), g.value())
 	case 7:
