@@ -51,15 +51,18 @@ func (c *storeCopy) run(ctx context.Context) error {
 	made := func(name string) bool {
 		return slices.ContainsFunc(c.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
 	}
+	isTable := func(name string) bool {
+		return slices.ContainsFunc(objects, func(o schemaObject) bool { return isTableNamed(o, name) })
+	}
 	for _, kind := range []string{"index", "view", "trigger"} {
 		for _, o := range objects {
 			if o.kind != kind || o.internal() {
 				continue
 			}
-			if kind == "index" && !made(o.table) {
+			if kind == "index" && !made(o.table) || kind == "trigger" && isTable(o.table) && !made(o.table) {
 				continue // its table was left out, and said so
 			}
-			if err := c.make(ctx, o, true); err != nil {
+			if err := c.make(ctx, o); err != nil {
 				return err
 			}
 		}
@@ -130,7 +133,7 @@ func (c *storeCopy) makeTables(ctx context.Context, objects []schemaObject) erro
 		if lost := lostOptions(o.options); len(lost) > 0 {
 			c.note("table %s is written as an ordinary table, without %s", o.name, strings.Join(lost, ", "))
 		}
-		switch err := c.make(ctx, o, c.partial); {
+		switch err := c.make(ctx, o); {
 		case errors.Is(err, errLeftOut):
 		case err != nil:
 			return err
@@ -229,16 +232,20 @@ func (e *refusedError) Error() string {
 func (e *refusedError) Unwrap() error { return e.err }
 
 // make runs the DDL of an object. What the target knows and does not do yet is
-// left out with a note where that loses no rows.
-func (c *storeCopy) make(ctx context.Context, o schemaObject, optional bool) error {
+// left out with a note where that loses no rows; so is all that fails in a
+// partial copy.
+func (c *storeCopy) make(ctx context.Context, o schemaObject) error {
 	_, err := c.to.ExecContext(ctx, o.sql)
+	refused := errors.Is(err, driver.ErrNotAvailable)
 	switch {
 	case err == nil:
 		return nil
-	case !errors.Is(err, driver.ErrNotAvailable):
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !c.partial && refused && o.kind == "table":
+		return &refusedError{"table " + o.name, err}
+	case !c.partial && !refused:
 		return fmt.Errorf("%s %s: %w", o.kind, o.name, err)
-	case !optional:
-		return &refusedError{o.kind + " " + o.name, err}
 	}
 	c.note("%s %s is left out: %s", o.kind, o.name, oneLine(err.Error()))
 	if o.kind == "table" {

@@ -142,5 +142,8 @@ func (s *shell) dotImport(ctx context.Context, args []string) error {
 		return err
 	})
 	s.names.forget()
+	if err != nil {
+		s.afterError(ctx)
+	}
 	return err
 }

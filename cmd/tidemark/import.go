@@ -34,7 +34,7 @@ func runImport(ctx context.Context, args []string, std streams) error {
 	flags.StringVar(&o.delimiter, "delimiter", "", "`character` between the fields of a csv file (default a comma, a tab for .tsv)")
 	flags.StringVar(&o.null, "null", "", "an unquoted field that is this `text` is NULL")
 	flags.IntVar(&o.skip, "skip", 0, "pass over the first `N` lines of a csv file")
-	flags.BoolVar(&o.partial, "partial", false, "leave out the tables of a .db file that Tidemark refuses")
+	flags.BoolVar(&o.partial, "partial", false, "leave out what Tidemark refuses of a .db file, tables too")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		flags.SetOutput(std.out)
@@ -171,8 +171,11 @@ func importCSV(ctx context.Context, conn *sql.Conn, file, name, format string, o
 
 // importFailed says what a failure left behind: nothing.
 func importFailed(err error) error {
-	if statusOf(err) == statusRefused {
+	switch {
+	case statusOf(err) == statusRefused:
 		return err
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted: %w; nothing was imported", err)
 	}
 	return fmt.Errorf("%w; nothing was imported", err)
 }

@@ -250,11 +250,7 @@ func (s *shell) run(ctx context.Context, st statement) (err error) {
 	plan := st.is("EXPLAIN") && st.head[1] == "QUERY" && s.explain != "off"
 	err = s.print(ctx, st.text, plan)
 	if err != nil {
-		// What became of an open transaction is asked, because some errors end
-		// it.
-		if back := context.WithoutCancel(ctx); s.tx.open() && !inTransaction(back, s.conn) {
-			s.tx = txState{}
-		}
+		s.afterError(ctx)
 		return err
 	}
 	s.tx.after(st)
@@ -272,6 +268,14 @@ func (s *shell) run(ctx context.Context, st statement) (err error) {
 		fmt.Fprintf(s.out, "Run Time: real %.3f\n", time.Since(start).Seconds())
 	}
 	return nil
+}
+
+// afterError asks what became of an open transaction, because some errors end
+// it.
+func (s *shell) afterError(ctx context.Context) {
+	if s.tx.open() && !inTransaction(context.WithoutCancel(ctx), s.conn) {
+		s.tx = txState{}
+	}
 }
 
 // print prints the rows of a statement in the session's mode, or as the tree of
