@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,6 +48,11 @@ func (c *storeCopy) run(ctx context.Context) error {
 	}
 	if err := c.copySequence(ctx); err != nil {
 		return err
+	}
+	if len(c.only) == 0 {
+		if err := c.copyNumbers(ctx); err != nil {
+			return err
+		}
 	}
 	made := func(name string) bool {
 		return slices.ContainsFunc(c.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
@@ -179,6 +185,33 @@ func (c *storeCopy) copySequence(ctx context.Context) error {
 			if _, err := c.to.ExecContext(ctx, text); err != nil {
 				return fmt.Errorf("sqlite_sequence of %s: %w", s.table, err)
 			}
+		}
+	}
+	return nil
+}
+
+// copyNumbers copies the numbers that an application keeps in the header of a
+// SQLite file.
+func (c *storeCopy) copyNumbers(ctx context.Context) error {
+	for _, name := range []string{"user_version", "application_id"} {
+		var from, to int64
+		if err := scanOne(ctx, c.from, []any{&from}, "PRAGMA "+name); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if from == 0 {
+			continue
+		}
+		_, err := c.to.ExecContext(ctx, fmt.Sprintf("PRAGMA %s=%d", name, from))
+		if err == nil {
+			if err = scanOne(ctx, c.to, []any{&to}, "PRAGMA "+name); errors.Is(err, sql.ErrNoRows) {
+				err = nil
+			}
+		}
+		switch {
+		case err != nil && !errors.Is(err, driver.ErrNotAvailable):
+			return fmt.Errorf("%s: %w", name, err)
+		case err != nil || to != from:
+			c.note("%s %d is left out: it has no place there", name, from)
 		}
 	}
 	return nil

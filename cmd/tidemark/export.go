@@ -41,20 +41,7 @@ func runExport(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 		defer conn.Close()
-		// One snapshot for all tables; writers go on meanwhile.
-		tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }() // only read
-		e.q, e.bar = tx, newProgress(std.err, "export", "rows")
-		defer e.bar.clear()
-		if err := e.run(ctx); err != nil {
-			return err
-		}
-		e.bar.clear()
-		fmt.Fprintf(std.err, "export: %s of %s\n", counted(e.rows, "row"), counted(e.tables, "table"))
-		return nil
+		return e.runOn(ctx, conn, func(*progress) {})
 	})
 }
 
@@ -90,6 +77,25 @@ func (e *export) checkFormat() error {
 	case e.format == "csv" && len(e.only) != 1:
 		return misuse("export: a csv file holds one table and %d were named: name one, or use a .db or .sql file", len(e.only))
 	}
+	return nil
+}
+
+// runOn exports from one snapshot of a connection: writers go on meanwhile. watch
+// is shown the progress before it begins.
+func (e *export) runOn(ctx context.Context, conn *sql.Conn, watch func(*progress)) error {
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // only read
+	e.q, e.bar = tx, newProgress(e.std.err, "export", "rows")
+	watch(e.bar)
+	defer e.bar.clear()
+	if err := e.run(ctx); err != nil {
+		return err
+	}
+	e.bar.clear()
+	fmt.Fprintf(e.std.err, "export: %s of %s\n", counted(e.rows, "row"), counted(e.tables, "table"))
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,11 +28,20 @@ func createOut(name string, force bool) (*outFile, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, misuse("export: %v: use another name", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return nil, misuse("export: %v: use a folder that exists and can be written", err)
+	// Not os.CreateTemp, whose files are for their owner only: the umask decides.
+	temporary := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s-%016x", filepath.Base(name), rand.Uint64()))
+	f, openErr := os.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if openErr != nil {
+		return nil, misuse("export: %v: use a folder that exists and can be written", openErr)
 	}
-	return &outFile{f, name, force}, nil
+	out := &outFile{f, name, force}
+	if err == nil { // what it replaces keeps its mode
+		if err := f.Chmod(info.Mode().Perm()); err != nil {
+			out.discard()
+			return nil, fmt.Errorf("export: %w", err)
+		}
+	}
+	return out, nil
 }
 
 // discard removes the temporary file; after publish there is none.
@@ -43,9 +53,6 @@ func (f *outFile) discard() {
 // publish syncs the file and gives it its name; both survive a crash.
 func (f *outFile) publish() error {
 	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {

@@ -100,7 +100,7 @@ func (s *shell) session(ctx context.Context) error {
 	s.names = &nameCache{}
 	s.out = bufio.NewWriter(s.std.out)
 	defer s.closeOutput()
-	var source lineSource = newStreamLines(s.std.in)
+	var source lineSource = &endingLines{ctx, newStreamLines(s.std.in)}
 	name := ""
 	if s.interactive {
 		editor := newEditor(func(line string) []string { return s.complete(ctx, line) }, s.warn)

@@ -218,6 +218,20 @@ func TestImportOfRefusedObjects(t *testing.T) {
 	same(t, "the rest", storeContents(t, dir), fileContents(t, makeFile(t, want)))
 }
 
+// What an application keeps in the header of its file is named when it has no
+// place.
+func TestImportOfUserVersion(t *testing.T) {
+	dir := newDir(t)
+	status, _, stderr := tidemark(t, "", "import", dir, makeFile(t, "PRAGMA user_version=7; CREATE TABLE t(a)"))
+	if status != statusDone {
+		t.Fatal(stderr)
+	}
+	kept := !unavailable(t, "PRAGMA user_version=7") && must(t, "sql", dir, "PRAGMA user_version") == "7\n"
+	if named := strings.Contains(stderr, "user_version 7 is left out"); named == kept {
+		t.Errorf("kept %v, named %v: %q", kept, named, stderr)
+	}
+}
+
 // The encoding and the journal of a SQLite file do not matter, nor does a name
 // that an address would read otherwise.
 func TestImportOfOtherFiles(t *testing.T) {
