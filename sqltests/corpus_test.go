@@ -13,17 +13,19 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/sqltests/slt"
 )
 
-// corpus unpacks the script corpus into memory: path -> text. The archive is
-// xz-compressed, so the xz program must be there.
-func corpus(t *testing.T, want *regexp.Regexp) (names []string, texts map[string][]byte) {
+// corpus unpacks one of the public corpora into memory: path -> text, of the
+// files whose name has an end. The archives are xz-compressed, so the xz program
+// must be there.
+func corpus(t *testing.T, archive, end string) (names []string, texts map[string][]byte) {
 	t.Helper()
-	file := dataFile(t, "slt.tar.xz")
+	file := dataFile(t, archive)
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip("SKIPPED: the program xz is not installed")
 	}
@@ -45,7 +47,7 @@ func corpus(t *testing.T, want *regexp.Regexp) (names []string, texts map[string
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Typeflag != tar.TypeReg || !strings.HasSuffix(h.Name, ".test") || !want.MatchString(h.Name) || strings.Contains(h.Name, "trigger") {
+		if h.Typeflag != tar.TypeReg || !strings.HasSuffix(h.Name, end) {
 			continue
 		}
 		b, err := io.ReadAll(tr)
@@ -65,45 +67,67 @@ func corpus(t *testing.T, want *regexp.Regexp) (names []string, texts map[string
 	return names, texts
 }
 
-// The records of the corpus that apply to us, and those in the scripts of short
-// runs.
+// sideBySide runs a subtest for each name, several at a time: more than there
+// are cores, for much of their time goes by waiting for the disk.
+func sideBySide(t *testing.T, names []string, f func(t *testing.T, name string)) {
+	next := make(chan string)
+	var wg sync.WaitGroup
+	for range 2 * runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for name := range next {
+				t.Run(name, func(t *testing.T) { f(t, name) })
+			}
+		})
+	}
+	for _, name := range names {
+		next <- name
+	}
+	close(next)
+	wg.Wait()
+}
+
+// The records of the corpus that apply to us, and those of its smaller scripts.
 const (
 	corpusRecords      = 370207
 	corpusSmallRecords = 11157
 )
 
-// corpusSmall are the scripts of short runs.
+// corpusSmall are the smaller scripts.
 var corpusSmall = regexp.MustCompile(`(^|/)(select[1-5]\.test|evidence/.*)$`)
 
-// TestCorpus runs the whole public script corpus directly, through prepared
-// statements, and with the store closed and opened again between statements.
-// Scripts run side by side, each on a store of its own.
+// TestCorpus runs the whole public script corpus directly and through prepared
+// statements, and its smaller scripts (all with TIDEMARK_CORPUS=all) with the
+// store closed and opened again between statements. Scripts run side by side,
+// each on a store of its own.
 func TestCorpus(t *testing.T) {
-	names, texts := corpus(t, regexp.MustCompile(`.`))
-	want := corpusRecords
-	if testing.Short() {
-		names = slices.DeleteFunc(names, func(name string) bool { return !corpusSmall.MatchString(name) })
-		want = corpusSmallRecords
+	names, texts := corpus(t, "slt.tar.xz", ".test")
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "trigger") })
+	var small []string
+	for _, name := range names {
+		if corpusSmall.MatchString(name) {
+			small = append(small, name)
+		}
 	}
+	all := os.Getenv("TIDEMARK_CORPUS") == "all"
 	for _, m := range []struct {
-		name string
-		o    slt.Options
+		name  string
+		o     slt.Options
+		small bool
 	}{
-		{"direct", slt.Options{}},
-		{"prepare", slt.Options{Prepare: true}},
-		{"reopen", slt.Options{ReopenEvery: 50}},
+		{"direct", slt.Options{}, testing.Short()},
+		{"prepare", slt.Options{Prepare: true}, testing.Short()},
+		{"reopen", slt.Options{ReopenEvery: 50}, !all},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			names, want := names, corpusRecords
+			if m.small {
+				names, want = small, corpusSmallRecords
+			}
 			gors := runtime.NumGoroutine()
 			var passed atomic.Int64
-			t.Run("files", func(t *testing.T) {
-				for _, name := range names {
-					t.Run(name, func(t *testing.T) {
-						t.Parallel()
-						res := runScript(t, texts[name], m.o)
-						passed.Add(int64(res.Passed))
-					})
-				}
+			sideBySide(t, names, func(t *testing.T, name string) {
+				res := runScript(t, texts[name], m.o)
+				passed.Add(int64(res.Passed))
 			})
 			t.Logf("%d files, %d records passed", len(names), passed.Load())
 			if n := int(passed.Load()); n != want {
