@@ -300,10 +300,10 @@ func (g *selectGen) query() (text string, exact, ordered bool) {
 		return "SELECT " + g.one("min", "max") + "(" + g.ref(s) + ") FROM " + tail, false, true
 	case 7: // compound
 		n := g.between(1, 2)
-		text = "SELECT " + strings.Join(g.columnList(s, n, n), ", ") + " FROM " + tail
+		text = "SELECT " + g.compared(s, n) + " FROM " + tail
 		for range g.between(1, 2) {
 			from, s := g.from()
-			text += g.one(" UNION ", " UNION ALL ", " EXCEPT ", " INTERSECT ") + "SELECT " + strings.Join(g.columnList(s, n, n), ", ") + " FROM " + from + g.where(s)
+			text += g.one(" UNION ", " UNION ALL ", " EXCEPT ", " INTERSECT ") + "SELECT " + g.compared(s, n) + " FROM " + from + g.where(s)
 		}
 		if g.in(2) {
 			return text, false, false
@@ -332,6 +332,16 @@ func (g *selectGen) columnList(s scope, lo, hi int) (out []string) {
 		out = append(out, g.ref(s))
 	}
 	return out
+}
+
+// compared lists columns for a compound, which compares all rows by the collation
+// of its first SELECT. A rowid has none, and SQLite would take the next one's.
+func (g *selectGen) compared(s scope, n int) string {
+	var out []string
+	for range n {
+		out = append(out, s[g.between(0, len(s)-1)].alias+"."+g.one("a", "b", "c", "d"))
+	}
+	return strings.Join(out, ", ")
 }
 
 func (g *selectGen) aggregates(r string) string {
