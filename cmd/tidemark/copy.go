@@ -129,7 +129,7 @@ func (c *storeCopy) makeTables(ctx context.Context, objects []schemaObject) erro
 			c.note("virtual table %s is left out: its module %s keeps its rows in its own way", o.name, o.virtual)
 			continue
 		}
-		t, err := readTable(ctx, c.from, o.name)
+		t, err := readTable(ctx, c.from, "main", o.name)
 		if err != nil {
 			return err
 		}

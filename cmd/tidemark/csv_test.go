@@ -161,3 +161,32 @@ func TestFieldValue(t *testing.T) {
 		}
 	}
 }
+
+// Any text and any blob comes back as it was, beside its neighbour.
+func FuzzCSV(f *testing.F) {
+	f.Add("a", "b", []byte{0})
+	f.Add("", "\"\r\n,", []byte{})
+	f.Add("x'00'", "1e5", []byte("x"))
+	f.Fuzz(func(t *testing.T, a, b string, c []byte) {
+		if c == nil {
+			c = []byte{}
+		}
+		var text bytes.Buffer
+		w := newCSVWriter(&text)
+		if err := w.header([]string{"n", a, b}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.row([]any{a, b, c}); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := readCSV(t, text.String(), ',')
+		if err != nil || len(rows) != 2 || len(rows[0]) != 3 || len(rows[1]) != 3 || rows[0][1].text != a || rows[0][2].text != b {
+			t.Fatalf("%q is read as %v, %v", text.String(), rows, err)
+		}
+		for i, want := range []any{a, b, c} {
+			if got := rows[1][i].value(affinityBlob, ""); !reflect.DeepEqual(got, want) {
+				t.Errorf("%#v: %q is read as %#v", want, text.String(), got)
+			}
+		}
+	})
+}

@@ -39,7 +39,7 @@ func (d *dump) run(ctx context.Context) error {
 			d.note("virtual table %s is left out", o.name)
 			continue
 		}
-		t, err := readTable(ctx, d.q, o.name)
+		t, err := readTable(ctx, d.q, "main", o.name)
 		if err != nil {
 			return err
 		}

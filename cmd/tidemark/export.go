@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-const exportUsage = "tidemark export [-force] [-format F] DIR OUT.db|OUT.sql|OUT.csv|- [TABLE…]"
+const exportUsage = "tidemark export [-force] [-format F] DIR OUT.db|OUT.sql|OUT.csv|-[.sql|.csv] [TABLE…]"
 
 // runExport writes a store for other programs.
 func runExport(ctx context.Context, args []string, std streams) error {
 	flags := flag.NewFlagSet("export", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	format := flags.String("format", "", "db, sql or csv; by default what the file's name ends in, and sql for -")
+	format := flags.String("format", "", "db, sql or csv; by default what the file's name ends in, and sql for -; -.sql and -.csv are standard output, too")
 	force := flags.Bool("force", false, "replace a file that exists")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -60,6 +60,9 @@ type export struct {
 
 // checkFormat decides what to write, by the flag or by the file's name.
 func (e *export) checkFormat() error {
+	if e.out == "-.sql" || e.out == "-.csv" {
+		e.out, e.format = "-", e.out[2:]
+	}
 	if e.format == "" {
 		e.format = strings.TrimPrefix(strings.ToLower(filepath.Ext(e.out)), ".")
 		switch {
@@ -153,7 +156,7 @@ func (e *export) writeCSV(ctx context.Context, w io.Writer) error {
 	if _, err := selectObjects(objects, e.only); err != nil {
 		return err
 	}
-	t, err := readTable(ctx, e.q, e.only[0])
+	t, err := readTable(ctx, e.q, "main", e.only[0])
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,10 @@ type csvImport struct {
 // run makes the table when it is missing and inserts every row. The caller's
 // transaction decides whether they stay.
 func (c *csvImport) run(ctx context.Context, q querier) (rows int64, err error) {
-	t, err := readTable(ctx, q, c.table)
+	t, err := readTable(ctx, q, "temp", c.table)
+	if errors.Is(err, sql.ErrNoRows) {
+		t, err = readTable(ctx, q, "main", c.table)
+	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		if t, err = c.makeTable(ctx, q); err != nil {
@@ -67,7 +70,7 @@ func (c *csvImport) run(ctx context.Context, q querier) (rows int64, err error) 
 
 // insert inserts the first row, where it is one, and the rest.
 func (c *csvImport) insert(ctx context.Context, q querier, t *table, r *csvReader, row []field, order []int) (rows int64, err error) {
-	into := &table{name: t.name, strict: t.strict}
+	into := &table{schema: t.schema, name: t.name, strict: t.strict}
 	for _, i := range order {
 		into.columns = append(into.columns, t.columns[i])
 	}
@@ -252,10 +255,10 @@ func (c *csvImport) makeTable(ctx context.Context, q querier) (*table, error) {
 	for i := range names {
 		names[i] = quoteName(names[i]) + " " + guesses[i].declared()
 	}
-	if _, err := q.ExecContext(ctx, "CREATE TABLE "+quoteName(c.table)+"("+strings.Join(names, ", ")+")"); err != nil {
+	if _, err := q.ExecContext(ctx, "CREATE TABLE main."+quoteName(c.table)+"("+strings.Join(names, ", ")+")"); err != nil {
 		return nil, fmt.Errorf("making table %s: %w", c.table, err)
 	}
-	return readTable(ctx, q, c.table)
+	return readTable(ctx, q, "main", c.table)
 }
 
 // spool copies what can be read only once into a temporary file.

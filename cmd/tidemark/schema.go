@@ -26,7 +26,7 @@ type schemaObject struct {
 
 // table is what copying rows needs to know of a table.
 type table struct {
-	name         string
+	schema, name string
 	columns      []column // without generated ones
 	rowid        string   // name to reach the rowid by; empty when there is none apart from the columns
 	strict       bool
@@ -64,17 +64,17 @@ func (o schemaObject) internal() bool {
 	return o.sql == "" || len(o.name) >= 7 && strings.EqualFold(o.name[:7], "sqlite_")
 }
 
-// readTable describes a table of the main schema.
-func readTable(ctx context.Context, q querier, name string) (*table, error) {
-	t := &table{name: name}
+// readTable describes a table, or is sql.ErrNoRows.
+func readTable(ctx context.Context, q querier, schema, name string) (*table, error) {
+	t := &table{schema: schema, name: name}
 	var kind string
 	err := scanOne(ctx, q, []any{&t.name, &kind, &t.withoutRowID, &t.strict},
-		`SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)`, name)
+		`SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = ? AND lower(name) = lower(?)`, schema, name)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
 	t.shadow = kind == "shadow"
-	rows, err := q.QueryContext(ctx, `SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, 'main')`, t.name)
+	rows, err := q.QueryContext(ctx, `SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, ?)`, t.name, schema)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
@@ -105,7 +105,7 @@ func readTable(ctx context.Context, q querier, name string) (*table, error) {
 		// INTEGER PRIMARY KEY is the rowid, unless it has an index of its own,
 		// as INTEGER PRIMARY KEY DESC has.
 		var own int
-		err := scanOne(ctx, q, []any{&own}, `SELECT count(*) FROM pragma_index_list(?, 'main') WHERE origin = 'pk'`, t.name)
+		err := scanOne(ctx, q, []any{&own}, `SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'`, t.name, schema)
 		if err != nil || own == 0 {
 			return t, err
 		}
@@ -140,6 +140,9 @@ func (t *table) column(name string) int {
 	return slices.IndexFunc(t.columns, func(c column) bool { return strings.EqualFold(c.name, name) })
 }
 
+// qualified names the table, whatever temporary one has its name.
+func (t *table) qualified() string { return quoteName(t.schema) + "." + quoteName(t.name) }
+
 // names lists the columns to copy, the rowid first where it is not one of them,
 // quoted and separated by commas; each is written after prefix.
 func (t *table) names(prefix string) string {
@@ -159,20 +162,20 @@ func (t *table) insertText() string {
 	if t.rowid != "" {
 		n++
 	}
-	return "INSERT INTO " + quoteName(t.name) + "(" + t.names("") + ") VALUES(" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
+	return "INSERT INTO " + t.qualified() + "(" + t.names("") + ") VALUES(" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
 }
 
 // selectText is the query for all rows to copy. The plus sign makes an
 // expression of a column, so that no driver reads a value by its declared type.
 func (t *table) selectText() string {
-	return "SELECT " + t.names("+") + " FROM " + quoteName(t.name)
+	return "SELECT " + t.names("+") + " FROM " + t.qualified()
 }
 
 // countRows counts the rows of tables.
 func countRows(ctx context.Context, q querier, tables []*table) (total int64, err error) {
 	for _, t := range tables {
 		var n int64
-		if err := scanOne(ctx, q, []any{&n}, "SELECT count(*) FROM "+quoteName(t.name)); err != nil {
+		if err := scanOne(ctx, q, []any{&n}, "SELECT count(*) FROM "+t.qualified()); err != nil {
 			return 0, fmt.Errorf("table %s: %w", t.name, err)
 		}
 		total += n

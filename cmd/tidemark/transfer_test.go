@@ -85,7 +85,7 @@ func TestHostileCSV(t *testing.T) {
 	to := newDir(t)
 	must(t, "import", to, writeFile(t, "schema.sql", shellOutput(t, from, ".schema\n")))
 	for _, name := range []string{`a.b "q' x`, "wr", "st", "rr", "select", "one", "empty", "dates"} {
-		text := must(t, "export", "-format", "csv", from, "-", name)
+		text := must(t, "export", from, "-.csv", name)
 		status, _, stderr := tidemark(t, text, "import", "-format=csv", "-header=yes", to, "-", name)
 		if status != statusDone {
 			t.Fatalf("%s: %s\n%s", name, stderr, text)
