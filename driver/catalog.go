@@ -39,7 +39,7 @@ func (c *conn) runMaintenance(ctx context.Context, p *piece, b *binder) (done bo
 	case sqltext.Analyze, sqltext.Reindex:
 		return true, a, c.reorganize(ctx, p)
 	case sqltext.Explain:
-		if x := p.Explained(); x != nil && x.Kind.IsDDL() {
+		if x := p.Explained(); x != nil && (x.Kind.IsDDL() || x.Kind == sqltext.Analyze) {
 			if where, err := c.placeDDL(x); err != nil || where == inStore || where == nowhere {
 				if err == nil {
 					a, err = c.askShadow(p.Text)

@@ -78,7 +78,7 @@ func (c *conn) nativeDDL(ctx context.Context, p *piece, b *binder, where place) 
 			return errTwoFiles()
 		}
 	}
-	if p.Kind == sqltext.CreateTrigger {
+	if p.Kind == sqltext.CreateTrigger && where == inTemp { // one of a file is on a table there
 		on, err := c.locate(p.On(), c.schema(), "table", "view")
 		if err != nil {
 			return err

@@ -1,0 +1,24 @@
+-- Attached files read and written beside the store.
+ATTACH 'file:like1?mode=memory' AS one; ATTACH ':memory:' AS two;
+CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE); INSERT INTO t VALUES(1,'m'),(2,'M'),(3,'n');
+CREATE TABLE one.t(id INTEGER PRIMARY KEY, a TEXT UNIQUE, b AS (a || '!')); INSERT INTO one.t(a) SELECT DISTINCT a FROM main.t ORDER BY a;
+CREATE TABLE two.u(id, a, PRIMARY KEY(a, id)) WITHOUT ROWID; INSERT INTO two.u SELECT id + 10, a FROM main.t;
+SELECT * FROM one.t; SELECT * FROM two.u; SELECT * FROM u;
+SELECT m.id, o.id, u.id FROM main.t m LEFT JOIN one.t o ON o.a = m.a FULL JOIN two.u u ON u.a = m.a ORDER BY 1, 2, 3;
+SELECT m.id, o.id FROM main.t m RIGHT JOIN one.t o ON m.a = o.a AND m.id > 1 ORDER BY 1, 2;
+INSERT INTO t SELECT id + 100, a FROM one.t; SELECT * FROM t ORDER BY id;
+UPDATE t SET a = u.a || '2' FROM two.u WHERE u.id = t.id + 10; SELECT * FROM t ORDER BY id;
+UPDATE one.t SET a = m.a FROM main.t m WHERE m.id = one.t.id AND m.id = 1; SELECT * FROM one.t ORDER BY id;
+DELETE FROM t WHERE a IN (SELECT a FROM u); SELECT * FROM t ORDER BY id;
+DELETE FROM u WHERE EXISTS (SELECT 1 FROM main.t WHERE t.id + 10 = u.id); SELECT * FROM two.u;
+INSERT INTO one.t(a) VALUES('up') ON CONFLICT(a) DO UPDATE SET a = 'x' RETURNING id, a, b;
+DELETE FROM one.t WHERE a = 'up' RETURNING *;
+CREATE TRIGGER one.tr AFTER INSERT ON t BEGIN UPDATE t SET a = a || '?' WHERE id = new.id; END;
+INSERT INTO one.t(a) VALUES('tr'); SELECT a FROM one.t ORDER BY id; DROP TRIGGER tr;
+ALTER TABLE one.t ADD COLUMN c DEFAULT 5; ALTER TABLE u RENAME TO u2; SELECT * FROM u2; SELECT c FROM one.t ORDER BY id;
+PRAGMA one.table_xinfo(t); PRAGMA one.index_list(t); PRAGMA two.table_list(u2); SELECT name, hidden FROM pragma_table_xinfo('t', 'one');
+SELECT name FROM pragma_table_info('u2'); SELECT name, sql FROM one.sqlite_schema ORDER BY name;
+CREATE TABLE two.c AS SELECT * FROM main.t; SELECT sql FROM two.sqlite_schema WHERE name = 'c'; SELECT * FROM c ORDER BY 1;
+CREATE TABLE mine AS SELECT * FROM one.t; SELECT sql FROM sqlite_schema WHERE name = 'mine'; SELECT * FROM mine ORDER BY 1;
+CREATE TEMP TABLE both AS SELECT m.a, u2.id FROM main.t m, u2 ORDER BY 1, 2; SELECT * FROM both;
+DROP TABLE u2; DROP TABLE c; DROP TABLE one.t; SELECT * FROM t ORDER BY id; DROP TABLE t; SELECT * FROM t;
