@@ -237,8 +237,8 @@ func modelDiff(ctx context.Context, want, got *sql.Conn, sequences bool) string 
 	return ""
 }
 
-func modelRows(ctx context.Context, c *sql.Conn, q string) ([]string, error) {
-	rows, err := c.QueryContext(ctx, q)
+func modelRows(ctx context.Context, c *sql.Conn, q string, args ...any) ([]string, error) {
+	rows, err := c.QueryContext(ctx, q, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,10 @@
 package sqltests
 
 import (
+	"encoding/hex"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -14,6 +17,8 @@ type selectGen struct {
 	tables  []*genTable
 	aliases int
 	on      bool // the condition is that of a join
+	bind    bool // values are parameters
+	args    []any
 }
 
 // genTable is a table of the columns k, a, b, c and d; k tells its rows apart.
@@ -46,14 +51,56 @@ func (g *selectGen) alias() string {
 	return fmt.Sprint("x", g.aliases)
 }
 
-// value is a literal; the few of them meet each other often.
+// value is a literal or a parameter for one.
 func (g *selectGen) value() string {
+	text := g.literal()
+	if !g.bind {
+		return text
+	}
+	g.args = append(g.args, literalValue(text))
+	return fmt.Sprint("?", len(g.args))
+}
+
+// literalValue is the Go value of a literal.
+func literalValue(text string) any {
+	if text == "NULL" {
+		return nil
+	}
+	if text[0] == 'x' {
+		b, _ := hex.DecodeString(strings.Trim(text[1:], "'"))
+		return append([]byte{}, b...)
+	}
+	if text[0] == '\'' {
+		return strings.Trim(text, "'")
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(text, 64)
+	return f
+}
+
+var parameterNumber = regexp.MustCompile(`\?(\d+)`)
+
+// used returns the arguments up to the last that the text names.
+func (g *selectGen) used(text string) []any {
+	last := 0
+	for _, m := range parameterNumber.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1])
+		last = max(last, n)
+	}
+	return g.args[:last]
+}
+
+// literal is one of few, which meet each other often.
+func (g *selectGen) literal() string {
 	return g.one("NULL", "0", "1", "2", "3", "-1", "1.0", "2.0", "1.5", "'1'", "'2'", "'1.0'", "'01'", "' 1'", "'a'", "'A'", "'a '", "'b'", "'B'", "'ab'", "''",
 		"x'61'", "x''", "9007199254740993", "9007199254740992.0", "'2e0'", "7", "12")
 }
 
 // table returns the statements that make a table and fill it.
 func (g *selectGen) table(name string) (out []string) {
+	g.bind = false
 	t := &genTable{name: name, rowid: true}
 	strict := g.in(5)
 	var columns []string
@@ -271,7 +318,7 @@ func (g *selectGen) where(s scope) string {
 // query draws a SELECT. Of one that is not exact the rows are compared by their
 // canonical values; one that is ordered gives them in a total order.
 func (g *selectGen) query() (text string, exact, ordered bool) {
-	g.aliases = 0
+	g.aliases, g.args, g.bind = 0, nil, g.in(3)
 	from, s := g.from()
 	tail := from + g.where(s)
 	switch g.between(1, 10) {

@@ -59,11 +59,12 @@ func TestRandomSelects(t *testing.T) {
 		}
 		for range 20 {
 			text, exact, ordered := g.query()
-			want, werr := modelRows(ctx, oracle, text)
-			got, gerr := modelRows(ctx, ours, text)
+			args := g.used(text)
+			want, werr := modelRows(ctx, oracle, text, args...)
+			got, gerr := modelRows(ctx, ours, text, args...)
 			queries, rows = queries+1, rows+len(want)
 			if code(werr) != code(gerr) {
-				rt.Fatalf("%s%s;\n%v here, %v natively", strings.Join(schema, ""), text, gerr, werr)
+				rt.Fatalf("%s%s; %#v\n%v here, %v natively", strings.Join(schema, ""), text, args, gerr, werr)
 			}
 			if werr != nil {
 				failed++
@@ -79,7 +80,7 @@ func TestRandomSelects(t *testing.T) {
 				}
 			}
 			if !slices.Equal(want, got) {
-				rt.Fatalf("%s%s;\nhere     %q\nnatively %q", strings.Join(schema, ""), text, got, want)
+				rt.Fatalf("%s%s; %#v\nhere     %q\nnatively %q", strings.Join(schema, ""), text, args, got, want)
 			}
 		}
 	})
