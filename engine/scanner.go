@@ -80,6 +80,17 @@ func (s *Scanner) NextKeys(buf []Entry, keys []string) (int, error) {
 	return s.nextIndexed(buf, keys)
 }
 
+// Skip goes on behind all entries whose key begins with prefix, which is that of
+// entries the scan has given.
+func (s *Scanner) Skip(prefix string) {
+	if s.desc {
+		s.khi = prefix
+	} else {
+		s.klo = prefix + row.KeyAfter
+	}
+	s.started = false
+}
+
 // Fetch reads the record of a row that NextKeys named.
 func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
 	rec, found := s.table.rows.Get(rowid)

@@ -69,6 +69,18 @@ func (s Statistics) Keys(ix int, lo, hi string) int {
 	return max(0, end-rank(lo))
 }
 
+// Sample returns up to n rows spread evenly over the table.
+func (s Statistics) Sample(n int) []Entry {
+	total := s.rows.Len()
+	n = min(n, total)
+	sample := make([]Entry, 0, n)
+	for k := range n {
+		rowid, rec, _ := s.rows.GetAt(total*k/n + total/(2*n))
+		sample = append(sample, Entry{rowid, rec})
+	}
+	return sample
+}
+
 // samples is how many rows PerKey looks at.
 const samples = 8
 

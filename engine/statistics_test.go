@@ -60,6 +60,14 @@ func TestStatisticsCount(t *testing.T) {
 					t.Errorf("keys %d: %d, want %d", a, have, want)
 				}
 			}
+			for k, e := range st.Sample(40) {
+				if _, ok := ids[e.Rowid]; !ok {
+					t.Errorf("row %d of the sample, %d, is not in the table", k, e.Rowid)
+				}
+			}
+			if have := len(st.Sample(40)); have != 40 {
+				t.Errorf("a sample of 40 has %d rows", have)
+			}
 			mean := float64(len(ids)) / 100
 			if have := st.PerKey(1, 1); have < mean/2 || have > mean*2 {
 				t.Errorf("rows per key: %v, want about %v", have, mean)

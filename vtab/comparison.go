@@ -18,89 +18,104 @@ import (
 // Where that fails the constraint is not used, which is never wrong.
 
 // comparison returns how the value of a constraint on a column of affinity
-// column is converted (see the letters of a plan), and the collation. The
-// letter 0 means that an index cannot answer the comparison.
-func (pl *planner) comparison(at int, op uint8, column row.Affinity) (letter byte, coll row.Collation) {
+// column is converted (see the letters of a plan), the collation, and whether it
+// is about a column of a row value in an IN. The letter 0 means that an index
+// cannot answer the comparison.
+func (pl *planner) comparison(at int, op uint8, column row.Affinity, declared row.Collation) (letter byte, coll row.Collation, vector bool) {
 	coll, ok := row.CollationByName(goString(lib.Xsqlite3_vtab_collation(pl.tls, pl.info, int32(at))))
 	if !ok {
-		return 0, 0
+		return 0, 0, false
 	}
 	if op == lib.SQLITE_INDEX_CONSTRAINT_ISNULL {
-		return 'B', coll
+		return 'B', coll, false
 	}
-	aff, ok := pl.affinityOf(at)
+	aff, vector, ok := pl.affinityOf(at)
 	if !ok {
-		return 0, 0
+		return 0, 0, false
+	}
+	if vector { // sqlite3_vtab_collation gives that of its first column
+		coll = declared
 	}
 	switch { // sqlite3IndexAffinityOk
 	case aff < lib.SQLITE_AFF_TEXT:
 		letter = 'b'
 	case aff == lib.SQLITE_AFF_TEXT:
 		if column != row.AffText {
-			return 0, 0
+			return 0, 0, false
 		}
 		letter = 't'
 	default:
 		if column < row.AffNumeric {
-			return 0, 0
+			return 0, 0, false
 		}
 		letter = 'n'
 	}
 	if op == lib.SQLITE_INDEX_CONSTRAINT_IS {
 		letter -= 'a' - 'A'
 	}
-	return letter, coll
+	return letter, coll, vector
 }
 
-// affinityOf returns the affinity of the comparison behind a constraint.
-func (pl *planner) affinityOf(at int) (uint8, bool) {
+// affinityOf returns the affinity of the comparison behind a constraint, and
+// whether it is about a column of a row value.
+func (pl *planner) affinityOf(at int) (aff uint8, vector, ok bool) {
 	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
-	e := termExpr(hidden.FpWC, pl.constraints()[at].FiTermOffset)
-	if e == nil || e.FpLeft == 0 || expr(e.FpLeft).Fop == lib.TK_VECTOR {
-		return 0, false
+	tm := whereTerm(hidden.FpWC, pl.constraints()[at].FiTermOffset)
+	if tm == nil || tm.FpExpr == 0 {
+		return 0, false, false
 	}
-	left, ok := affinity(expr(e.FpLeft), 0)
+	e := expr(tm.FpExpr)
+	if e.FpLeft == 0 {
+		return 0, false, false
+	}
+	// Of a row value in an IN, each term is about one of its columns.
+	field := 0
+	column := expr(e.FpLeft)
+	if column.Fop == lib.TK_VECTOR {
+		vector = true
+		field = int(tm.Fu.Fx.FiField) - 1
+		if column = listItem(*(*uintptr)(unsafe.Pointer(&column.Fx)), field); column == nil || e.Fop != lib.TK_IN || e.Fflags&lib.EP_xIsSelect == 0 {
+			return 0, false, false
+		}
+	}
+	left, ok := affinity(column, 0)
 	if !ok {
-		return 0, false
+		return 0, false, false
 	}
 	var other *lib.TExpr
 	switch {
 	case e.FpRight != 0:
 		other = expr(e.FpRight)
 	case e.Fflags&lib.EP_xIsSelect != 0:
-		other = firstOfSelect(e)
+		other = ofSelect(e, field)
 	default: // IN (list)
-		return max(left, lib.SQLITE_AFF_BLOB), true
+		return max(left, lib.SQLITE_AFF_BLOB), false, true
 	}
-	if other == nil || other.Fop == lib.TK_VECTOR {
-		return 0, false
+	if other == nil || other.Fop == lib.TK_VECTOR || vector && other.Fflags&lib.EP_Collate != 0 {
+		return 0, false, false
 	}
 	right, ok := affinity(other, 0)
 	if !ok {
-		return 0, false
+		return 0, false, false
 	}
 	if left > lib.SQLITE_AFF_NONE && right > lib.SQLITE_AFF_NONE { // both are columns
 		if left >= lib.SQLITE_AFF_NUMERIC || right >= lib.SQLITE_AFF_NUMERIC {
-			return lib.SQLITE_AFF_NUMERIC, true
+			return lib.SQLITE_AFF_NUMERIC, vector, true
 		}
-		return lib.SQLITE_AFF_BLOB, true
+		return lib.SQLITE_AFF_BLOB, vector, true
 	}
-	return max(left, right) | lib.SQLITE_AFF_NONE, true
+	return max(left, right) | lib.SQLITE_AFF_NONE, vector, true
 }
 
 func expr(p uintptr) *lib.TExpr { return (*lib.TExpr)(unsafe.Pointer(p)) }
 
-// termExpr finds the expression of a term: an offset beyond one WHERE clause
-// counts on in the one around it.
-func termExpr(wc uintptr, at int32) *lib.TExpr {
+// whereTerm finds a term: an offset beyond one WHERE clause counts on in the one
+// around it.
+func whereTerm(wc uintptr, at int32) *lib.TWhereTerm {
 	for wc != 0 && at >= 0 {
 		w := (*lib.TWhereClause)(unsafe.Pointer(wc))
 		if at < w.FnTerm {
-			tm := (*lib.TWhereTerm)(unsafe.Pointer(w.Fa + uintptr(at)*unsafe.Sizeof(lib.TWhereTerm{})))
-			if tm.FpExpr == 0 {
-				return nil
-			}
-			return expr(tm.FpExpr)
+			return (*lib.TWhereTerm)(unsafe.Pointer(w.Fa + uintptr(at)*unsafe.Sizeof(lib.TWhereTerm{})))
 		}
 		at -= w.FnTerm
 		wc = w.FpOuter
@@ -116,7 +131,7 @@ func affinity(e *lib.TExpr, depth int) (uint8, bool) {
 		case op == lib.TK_COLUMN, op == lib.TK_AGG_COLUMN && e.Fy.FpTab != 0:
 			return columnAffinity(e)
 		case op == lib.TK_SELECT:
-			if e = firstOfSelect(e); e == nil {
+			if e = ofSelect(e, 0); e == nil {
 				return 0, false
 			}
 			op = e.Fop
@@ -154,18 +169,23 @@ func columnAffinity(e *lib.TExpr) (uint8, bool) {
 	return uint8((*lib.TColumn)(unsafe.Pointer(tab.FaCol + uintptr(col)*unsafe.Sizeof(lib.TColumn{}))).Faffinity), true
 }
 
-// firstOfSelect returns the first result column of an expression's SELECT.
-func firstOfSelect(e *lib.TExpr) *lib.TExpr {
+// ofSelect returns a result column of an expression's SELECT.
+func ofSelect(e *lib.TExpr, column int) *lib.TExpr {
 	sel := *(*uintptr)(unsafe.Pointer(&e.Fx))
 	if sel == 0 {
 		return nil
 	}
-	list := (*lib.TSelect)(unsafe.Pointer(sel)).FpEList
-	if list == 0 || (*lib.TExprList)(unsafe.Pointer(list)).FnExpr < 1 {
+	return listItem((*lib.TSelect)(unsafe.Pointer(sel)).FpEList, column)
+}
+
+// listItem returns an item of an ExprList, which ends in an array of them, right
+// behind its two counters.
+func listItem(list uintptr, i int) *lib.TExpr {
+	if list == 0 || i < 0 || i >= int((*lib.TExprList)(unsafe.Pointer(list)).FnExpr) {
 		return nil
 	}
-	// ExprList ends in an array of items, right behind its two counters.
-	item := (*lib.TExprList_item)(unsafe.Pointer(list + unsafe.Sizeof(lib.TExprList{})))
+	items := list + unsafe.Sizeof(lib.TExprList{})
+	item := (*lib.TExprList_item)(unsafe.Pointer(items + uintptr(i)*unsafe.Sizeof(lib.TExprList_item{})))
 	if item.FpExpr == 0 {
 		return nil
 	}

@@ -48,6 +48,8 @@ type cursor struct {
 	tests  []test      // what a row must pass
 	keyed  *engine.IndexDef
 	keys   []string // of keyed, beside buf, whose entries have no record yet
+	differ int      // columns of keyed that rows must differ in, 0 for none
+	last   string   // those of the last row
 	hashes []*hash  // see hash
 	hashed bool     // blocks come from a hash table: list and view
 }
@@ -97,6 +99,7 @@ func (q *cursor) release() {
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
 	q.plan = parsedPlan{tests: q.plan.tests[:0]}
 	q.tests, q.keyed, q.hashed = nil, nil, false
+	q.differ, q.last = 0, ""
 	clear(q.keys)
 	clear(q.vals[:cap(q.vals)])
 	clear(q.plan.tests[:cap(q.plan.tests)])
@@ -110,6 +113,7 @@ func (q *cursor) rewind() {
 	q.n, q.i, q.next, q.read = 0, 0, 0, false
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
 	q.tests, q.keyed, q.hashed = nil, nil, false
+	q.differ, q.last = 0, ""
 	q.alias = q.t.info.Def.RowidAlias
 }
 
@@ -146,7 +150,7 @@ func (q *cursor) startFirst(num int32) error {
 // fill fetches the next block of rows that pass the tests.
 func (q *cursor) fill() error {
 	for {
-		if err := q.block(); err != nil || len(q.tests) == 0 || q.n == 0 {
+		if err := q.block(); err != nil || len(q.tests) == 0 && q.differ == 0 || q.n == 0 {
 			return err
 		}
 		if q.pass(); q.n > 0 || q.next == 0 {

@@ -1,6 +1,8 @@
 package vtab
 
 import (
+	"strings"
+
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -40,13 +42,18 @@ func (q *cursor) fromKey(k int) (row.Value, bool) {
 	return row.Value{}, false
 }
 
-// pass leaves in the block the rows that pass all tests.
+// pass leaves in the block the rows that pass all tests and, where that is
+// asked for, differ from the one before. When a block hardly has any that
+// differ, the scan jumps over the rest of its kind.
 func (q *cursor) pass() {
-	n := 0
+	n, had := 0, q.n
 	for q.i = range q.n {
 		q.read = false
-		if !q.passes() {
+		if q.differ > 0 && q.repeats() || !q.passes() {
 			continue
+		}
+		if q.differ > 0 {
+			q.last = q.leading()
 		}
 		if n != q.i {
 			q.buf[n] = q.buf[q.i]
@@ -58,6 +65,25 @@ func (q *cursor) pass() {
 	}
 	clear(q.buf[n:q.n])
 	q.n, q.i, q.read = n, 0, false
+	if q.differ > 0 && q.last != "" && q.next > 0 && n <= had/16 {
+		q.scan.Skip(q.last)
+	}
+}
+
+// repeats reports whether the current key begins as that of the last row: no
+// term of a key is the beginning of another one.
+func (q *cursor) repeats() bool {
+	return q.last != "" && strings.HasPrefix(q.keys[q.i], q.last)
+}
+
+// leading returns the columns of the current key that rows must differ in.
+func (q *cursor) leading() string {
+	key := q.keys[q.i]
+	rest := key
+	for _, ic := range q.keyed.Columns[:q.differ] {
+		_, rest = row.KeyTerm(rest, ic.Desc)
+	}
+	return key[:len(key)-len(rest)]
 }
 
 func (q *cursor) passes() bool {

@@ -81,6 +81,7 @@ type parsedPlan struct {
 	letters string // borrowed from str
 	tests   []test
 	index   uint64 // id
+	columns int    // of the index that rows must differ in
 }
 
 func (pp *parsedPlan) parse(str uintptr, args int) {
@@ -89,8 +90,10 @@ func (pp *parsedPlan) parse(str uintptr, args int) {
 	_, s, _ = strings.Cut(s, ":")
 	tests, s, _ := strings.Cut(s, ":")
 	id, _, _ := strings.Cut(s, ":")
+	id, columns, _ := strings.Cut(id, "/")
 	pp.tests = parseTests(pp.tests, tests)
 	pp.index, _ = strconv.ParseUint(id, 10, 64)
+	pp.columns, _ = strconv.Atoi(columns)
 }
 
 // filterTests takes the arguments of the tests, which are the last ones; false
@@ -291,6 +294,9 @@ func (q *cursor) filterIndex(num int32, vals []row.Value) error {
 		if q.keys == nil {
 			q.keys = make([]string, fullBlock)
 		}
+	}
+	if q.differ = 0; num&planDistinct != 0 {
+		q.differ = q.plan.columns
 	}
 	if err := q.startFirst(num); err != nil || q.n > 0 || num&planFirst == 0 {
 		return err

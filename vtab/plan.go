@@ -21,7 +21,8 @@ import (
 //	bit   7     and excludes its value
 //	bits  8-12  planIndex: number of leading key columns with equality
 //	bits 13-15  planScan, planIndex: number of tests
-//	bits 16-28  planIndex: position of the index in the table's definition
+//	bits 16-27  planIndex: position of the index in the table's definition
+//	bit  28     planIndex: of rows that look the same to the statement one is enough
 //	bit  29     planScan, planIndex: only the row of the least value is read
 //	bit  30     planIndex: all columns read are in the index
 //
@@ -30,11 +31,12 @@ import (
 // column behind the equalities for planIndex. A test is a comparison the cursor
 // makes with each row before SQLite sees it.
 //
-// idxStr is letters ":" tests ":" id ":" text. There is one letter per
+// idxStr is letters ":" tests ":" id "/" columns ":" text. There is one letter per
 // argument; it says how SQLite converts the argument before it compares: b not
 // at all, t to TEXT, n to a number where the text reads as one; a capital
 // letter is IS, for which NULL equals NULL. See testText for the tests. id is
-// that of the index, 0 without one. The text is what EXPLAIN QUERY PLAN shows,
+// that of the index, 0 without one, columns how many leading ones of its key
+// rows must differ in, 0 when rows are not left out. The text is what EXPLAIN QUERY PLAN shows,
 // see Explained.
 //
 // Indexes, bounds and tests answer a comparison exactly, so SQLite need not
@@ -59,7 +61,8 @@ const (
 	planTests     = 13
 	planTestsMask = 0x7
 	planIndexAt   = 16
-	planIndexMask = 0x1fff
+	planIndexMask = 0xfff
+	planDistinct  = 1 << 28
 	planFirst     = 1 << 29
 	planKeyed     = 1 << 30
 
@@ -167,8 +170,10 @@ func (pl *planner) plan() int32 {
 			rowid = append(rowid, tm)
 			continue
 		}
-		tm.letter, tm.coll = pl.comparison(i, con.Fop, def.Columns[col].Affinity)
+		var vector bool
+		tm.letter, tm.coll, vector = pl.comparison(i, con.Fop, def.Columns[col].Affinity, def.Columns[col].Collation)
 		if tm.letter != 0 {
+			tm.in = tm.in || vector
 			tm.constant = pl.isConstant(i)
 			others = append(others, tm)
 		}

@@ -195,11 +195,11 @@ func (pl *planner) isConstant(at int) bool {
 		return true
 	}
 	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
-	e := termExpr(hidden.FpWC, pl.constraints()[at].FiTermOffset)
-	if e == nil || e.FpRight == 0 {
+	tm := whereTerm(hidden.FpWC, pl.constraints()[at].FiTermOffset)
+	if tm == nil || tm.FpExpr == 0 || expr(tm.FpExpr).FpRight == 0 {
 		return false
 	}
-	right := expr(e.FpRight)
+	right := expr(expr(tm.FpExpr).FpRight)
 	for right.Fop == lib.TK_COLLATE || right.Fop == lib.TK_UMINUS || right.Fop == lib.TK_UPLUS || right.Fop == lib.TK_CAST {
 		if right.FpLeft == 0 {
 			return false

@@ -90,9 +90,7 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 		cand.rows = pl.fraction(cand)
 		cand.cost = cand.rows*step + math.Log2(pl.rows+2)
 	}
-	for range cand.tests {
-		cand.rows = max(1, cand.rows/testFraction)
-	}
+	cand.rows = pl.tested(cand.rows, cand.tests)
 	return cand, true
 }
 
@@ -176,6 +174,30 @@ func tells(ix *engine.IndexDef, def *engine.TableDef, col int) bool {
 		}
 	}
 	return false
+}
+
+// distinct reports whether one of several rows that are equal in all columns
+// read is enough. SQLite's list of those columns leaves out the rowid, so
+// nothing may be tested but what the plan itself answers.
+func (pl *planner) distinct(cand candidate) bool {
+	def := pl.t.info.Def
+	if alias := def.RowidAlias; alias >= 0 && (alias >= 63 || uint64(pl.ii.FcolUsed)>>alias&1 != 0) {
+		return false
+	}
+	return lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) == 2 && pl.wholeWhere() != nil &&
+		pl.everything(len(cand.eq)+len(cand.bounds)+len(cand.tests))
+}
+
+// usedColumns returns how many leading columns of an index that tells every
+// column read hold all of them.
+func (pl *planner) usedColumns(ix *engine.IndexDef) int {
+	columns := 1
+	for i, ic := range ix.Columns {
+		if ic.Column < 63 && uint64(pl.ii.FcolUsed)>>ic.Column&1 != 0 {
+			columns = i + 1
+		}
+	}
+	return columns
 }
 
 // orderedBy reports whether reading the index gives the order asked for, the
@@ -311,6 +333,11 @@ func (pl *planner) useIndex(cand candidate) {
 	if num |= pl.useTests(cand.tests); len(cand.tests) > 0 {
 		text = joinText(text, "FILTER "+pl.described())
 	}
+	columns := 0
+	if num&planKeyed != 0 && pl.ii.ForderByConsumed != 0 && pl.distinct(cand) {
+		num |= planDistinct
+		columns = pl.usedColumns(ix)
+	}
 	pl.finish(num, cand.cost, cand.rows)
-	pl.explain(verb, text, ix.ID, cand.tests)
+	pl.explainDistinct(verb, text, ix.ID, columns, cand.tests)
 }

@@ -19,12 +19,8 @@ func (pl *planner) minimum() int {
 	if pl.ii.FnOrderBy != 0 || pl.t.c.PushdownOff {
 		return noColumn
 	}
-	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
-	if hidden.FpWC == 0 {
-		return noColumn
-	}
-	clause := (*lib.TWhereClause)(unsafe.Pointer(hidden.FpWC))
-	if clause.FpOuter != 0 || clause.FpWInfo == 0 || int(clause.FnTerm) != len(pl.constraints()) {
+	clause := pl.wholeWhere()
+	if clause == nil {
 		return noColumn
 	}
 	where := (*lib.TWhereInfo)(unsafe.Pointer(clause.FpWInfo))
@@ -32,15 +28,11 @@ func (pl *planner) minimum() int {
 		(*lib.TSrcList)(unsafe.Pointer(where.FpTabList)).FnSrc != 1 {
 		return noColumn
 	}
-	list := (*lib.TExprList)(unsafe.Pointer(where.FpOrderBy))
-	if list.FnExpr != 1 {
+	arg := listItem(where.FpOrderBy, 0)
+	if arg == nil || arg.Fop != lib.TK_COLUMN || listItem(where.FpOrderBy, 1) != nil {
 		return noColumn
 	}
-	arg := (*lib.TExprList_item)(unsafe.Pointer(where.FpOrderBy + unsafe.Sizeof(lib.TExprList{}))).FpExpr
-	if arg == 0 || expr(arg).Fop != lib.TK_COLUMN {
-		return noColumn
-	}
-	col := int(expr(arg).FiColumn)
+	col := int(arg.FiColumn)
 	if col < 0 || col == pl.t.info.Def.RowidAlias {
 		return -1
 	}
@@ -48,6 +40,20 @@ func (pl *planner) minimum() int {
 		return noColumn
 	}
 	return col
+}
+
+// wholeWhere returns the WHERE clause if each of its terms is among the
+// constraints: nothing that SQLite tests by itself decides which rows count.
+func (pl *planner) wholeWhere() *lib.TWhereClause {
+	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
+	if hidden.FpWC == 0 {
+		return nil
+	}
+	clause := (*lib.TWhereClause)(unsafe.Pointer(hidden.FpWC))
+	if clause.FpOuter != 0 || clause.FpWInfo == 0 || int(clause.FnTerm) != len(pl.constraints()) {
+		return nil
+	}
+	return clause
 }
 
 // everything reports whether a plan answers every constraint there is when it

@@ -74,9 +74,9 @@ func (pl *planner) scanning(others, rowid []term) scanPlan {
 	s.tests = pl.leftOver(others, nil)
 	varying := false
 	for _, tm := range s.tests {
-		s.rows = max(1, s.rows/testFraction)
 		varying = varying || !tm.constant && isEquality(tm.op)
 	}
+	s.rows = pl.tested(s.rows, s.tests)
 	s.first = pl.min == -1 && pl.t.scanKey < 0 && pl.everything(len(s.bounds)+len(s.tests))
 	s.hash = varying && !s.first && len(s.bounds) == 0 && !s.desc
 	switch {
@@ -86,7 +86,6 @@ func (pl *planner) scanning(others, rowid []term) scanPlan {
 	case s.hash:
 		// What is compared with another table changes from row to row of it.
 		// The cursor then makes a hash table of its own, once.
-		s.rows = min(s.rows, hashedRows)
 		s.cost = math.Log2(read+2) + s.rows*4 + read*3/hashedLoops
 	case len(s.tests) > 0:
 		s.cost = read*2 + 3 + s.rows
@@ -100,8 +99,8 @@ func (pl *planner) scanning(others, rowid []term) scanPlan {
 }
 
 const (
-	testFraction = 4    // of the rows pass a test
-	hashedRows   = 20   // share what a row of another table is compared with
+	testFraction = 4    // of the rows pass a test of which nothing is known
+	hashedRows   = 20   // at most are equal where no two in a sample are
 	hashedLoops  = 1000 // of another table's rows pay for making a hash table
 	indexAhead   = 4    // times the cost of a hash table an index may have
 )

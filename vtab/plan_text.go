@@ -45,12 +45,17 @@ func Explained(line string) string {
 
 // explain sets idxStr.
 func (pl *planner) explain(verb, text string, id uint64, tests []term) {
+	pl.explainDistinct(verb, text, id, 0, tests)
+}
+
+func (pl *planner) explainDistinct(verb, text string, id uint64, columns int, tests []term) {
 	b := make([]byte, 0, 64)
 	b = append(append(b, pl.letters...), ':')
 	for _, tm := range tests {
 		b = appendTest(b, tm)
 	}
 	b = strconv.AppendUint(append(b, ':'), id, 10)
+	b = strconv.AppendInt(append(b, '/'), int64(columns), 10)
 	b = append(append(b, ':'), verb...)
 	b = append(append(b, ' '), text...)
 	pl.ii.FidxStr = sqliteString(pl.tls, string(b))

@@ -33,6 +33,7 @@ type table struct {
 	checkSome map[uint64]string // tests some, by the bits of their positions
 	sequence  sequenceRow
 	spreads   map[spreadOf]spread // see perKey
+	sample    *sample             // see planner.sample
 
 	late bool // joined a transaction that another table had begun
 }
@@ -153,7 +154,7 @@ func (t *table) use(info *TableInfo) {
 	}
 	t.checkSQL = checkSelect(info, everyCheck)
 	t.h, t.tx = nil, nil
-	t.spreads = nil
+	t.spreads, t.sample = nil, nil
 }
 
 // handle returns the transaction's handle of the table.

@@ -67,6 +67,10 @@ func (c *Conn) setResult(tls *libc.TLS, ctx uintptr, v row.Value) {
 		}
 		lib.Xsqlite3_result_int64(tls, ctx, lib.Ti64(v.Int()))
 	case row.Real:
+		if m := resultAt(ctx); m.Fflags&(lib.MEM_Dyn|lib.MEM_Agg) == 0 && v.Real() == v.Real() { // NaN is NULL
+			*(*float64)(unsafe.Pointer(&m.Fu)), m.Fflags = v.Real(), lib.MEM_Real
+			return
+		}
 		lib.Xsqlite3_result_double(tls, ctx, v.Real())
 	case row.Text:
 		if s := v.Bytes(); !fillResult(ctx, s, lib.MEM_Str|lib.MEM_Term) {
