@@ -29,9 +29,10 @@ func importSQLite(ctx context.Context, conn *sql.Conn, file, name string, partia
 	if _, err := conn.ExecContext(ctx, "PRAGMA foreign_keys=OFF"); err != nil {
 		return err
 	}
+	// What is left out is told when all else is there: a refusal is one line.
+	var notes []string
 	c := &storeCopy{from: tx, to: conn, partial: partial, update: bar.update, note: func(format string, args ...any) {
-		bar.clear()
-		fmt.Fprintln(std.err, "import: "+oneLine(fmt.Sprintf(format, args...)))
+		notes = append(notes, oneLine(fmt.Sprintf(format, args...)))
 	}}
 	if name != "" {
 		c.only = []string{name}
@@ -40,6 +41,9 @@ func importSQLite(ctx context.Context, conn *sql.Conn, file, name string, partia
 	bar.clear()
 	if err != nil {
 		return importFailed(err)
+	}
+	for _, n := range notes {
+		fmt.Fprintln(std.err, "import: "+n)
 	}
 	fmt.Fprintf(std.err, "import: %s into %s\n", counted(c.rows, "row"), counted(int64(len(c.tables)), "table"))
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -162,5 +161,4 @@ func TestNameText(t *testing.T) {
 	if nameText("plain_1") != "plain_1" || nameText("Order") != `"Order"` {
 		t.Error("a plain name is quoted, or a keyword is not")
 	}
-	var _ querier = (*sql.Tx)(nil)
 }
