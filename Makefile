@@ -64,7 +64,7 @@ race:
 	$(GO) test -race -short -timeout 30m -skip 'CrashAt|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|LikeSQLite' \
 		./engine/... ./catalog/... ./driver/... ./cmd/...
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
-	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|SampleDatabase' ./sqltests
+	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|RandomSelects|SampleDatabase' ./sqltests
 
 unit:
 	$(GO) test -timeout 30m ./...
