@@ -9,5 +9,6 @@
 //
 // The corpora and the sample database are not part of this repository: a test
 // that needs one is skipped, and says so, where they are absent. Set
-// TIDEMARK_DATA to a folder that holds slt.tar.xz and chinook.sql to run them.
+// TIDEMARK_DATA to a folder that holds slt.tar.xz, sqltest.tar.xz and
+// chinook.sql to run them.
 package sqltests
