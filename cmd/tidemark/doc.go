@@ -25,7 +25,9 @@
 // that begins transactions itself is the exception; the error of one that fails
 // says what it left. CSV knows no types: import takes an unquoted empty field as
 // NULL and a quoted one as an empty text, an unquoted x'…' as a blob, and gives
-// the columns of a new table the narrowest type that keeps every character. What
+// the columns of a new table the narrowest type that keeps every character. The
+// first line holds names where one is a column's, or, for a new table, unless a
+// field of it is empty, a number or there twice; -header decides otherwise. What
 // export and the shell's csv mode write is read back as it was, but for rowids
 // that are not a column.
 //
