@@ -59,8 +59,7 @@ func (pl *planner) comparison(at int, op uint8, column row.Affinity, declared ro
 // affinityOf returns the affinity of the comparison behind a constraint, and
 // whether it is about a column of a row value.
 func (pl *planner) affinityOf(at int) (aff uint8, vector, ok bool) {
-	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
-	tm := whereTerm(hidden.FpWC, pl.constraints()[at].FiTermOffset)
+	tm := pl.whereTerm(at)
 	if tm == nil || tm.FpExpr == 0 {
 		return 0, false, false
 	}
@@ -109,9 +108,11 @@ func (pl *planner) affinityOf(at int) (aff uint8, vector, ok bool) {
 
 func expr(p uintptr) *lib.TExpr { return (*lib.TExpr)(unsafe.Pointer(p)) }
 
-// whereTerm finds a term: an offset beyond one WHERE clause counts on in the one
-// around it.
-func whereTerm(wc uintptr, at int32) *lib.TWhereTerm {
+// whereTerm finds the term behind a constraint: an offset beyond one WHERE clause
+// counts on in the one around it.
+func (pl *planner) whereTerm(constraint int) *lib.TWhereTerm {
+	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
+	wc, at := hidden.FpWC, pl.constraints()[constraint].FiTermOffset
 	for wc != 0 && at >= 0 {
 		w := (*lib.TWhereClause)(unsafe.Pointer(wc))
 		if at < w.FnTerm {

@@ -17,6 +17,8 @@ import (
 const (
 	firstBlock = 8
 	fullBlock  = 128
+
+	keepList = 4 << 10 // elements of a list that an idle cursor keeps
 )
 
 // cursor reads a table for one loop of a statement. A cursor that SQLite has
@@ -35,23 +37,27 @@ type cursor struct {
 
 	// Where blocks come from.
 	scan   engine.Scanner
-	list   []int64       // rowids of an IN list or out of a hash table, in order
+	list   []int64       // rowids of an IN list, in order
 	listed int           // how many of them were read
-	view   *engine.Table // that list is read from
+	view   *engine.Table // that list or chain is read from
+	chain  *hash         // with at, the next row out of it, plus one
+	at     int32
 
 	src *frame // row source: buf has one empty entry for its row
 
 	// How the rows are told apart.
-	plan   parsedPlan
-	vals   []row.Value // arguments of xFilter, borrowed for its time
-	key    []byte      // bounds of an index scan
-	tests  []test      // what a row must pass
-	keyed  *engine.IndexDef
-	keys   []string // of keyed, beside buf, whose entries have no record yet
-	differ int      // columns of keyed that rows must differ in, 0 for none
-	last   string   // those of the last row
-	hashes []*hash  // see hash
-	hashed bool     // blocks come from a hash table: list and view
+	plan    parsedPlan
+	vals    []row.Value // arguments of xFilter, borrowed for its time
+	key     []byte      // bounds of an index scan
+	tests   []test      // what a row must pass
+	keyed   *engine.IndexDef
+	keys    []string // of keyed, beside buf, whose entries have no record yet
+	differ  int      // columns of keyed that rows must differ in, 0 for none
+	last    string   // those of the last row
+	hashes  []*hash  // see hash
+	hashed  bool     // blocks come from a hash table: chain and view
+	counted *hash    // that counts the rows a scan reads
+	failed  error    // what value met, see cursorColumn
 }
 
 // cursorOpen is xOpen.
@@ -103,7 +109,13 @@ func (q *cursor) release() {
 	clear(q.keys)
 	clear(q.vals[:cap(q.vals)])
 	clear(q.plan.tests[:cap(q.plan.tests)])
-	q.hashes = nil
+	q.hashes, q.chain, q.counted, q.failed = nil, nil, nil, nil
+	if cap(q.list) > keepList {
+		q.list = nil
+	}
+	if cap(q.key) > keepList {
+		q.key = nil
+	}
 	q.dec.Reset("\x01") // an empty record
 }
 
@@ -114,6 +126,7 @@ func (q *cursor) rewind() {
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
+	q.chain, q.counted, q.failed = nil, nil, nil
 	q.alias = q.t.info.Def.RowidAlias
 }
 
@@ -153,7 +166,11 @@ func (q *cursor) fill() error {
 		if err := q.block(); err != nil || len(q.tests) == 0 && q.differ == 0 || q.n == 0 {
 			return err
 		}
-		if q.pass(); q.n > 0 || q.next == 0 {
+		if q.pass(); q.failed != nil {
+			q.n, q.next = 0, 0
+			return q.failed
+		}
+		if q.n > 0 || q.next == 0 {
 			return nil
 		}
 		// SQLite looks at this only between rows.
@@ -182,6 +199,8 @@ func (q *cursor) block() error {
 	had := q.n
 	var err error
 	switch {
+	case q.hashed:
+		q.n, err = q.fromHash(q.buf[:q.next])
 	case q.view != nil:
 		q.n, err = q.fromList(q.buf[:q.next])
 	case q.keyed != nil:
@@ -191,6 +210,9 @@ func (q *cursor) block() error {
 	}
 	if q.n < had {
 		clear(q.buf[q.n:had])
+	}
+	if q.counted != nil {
+		q.counted.read += q.n
 	}
 	if err != nil {
 		q.n, q.next = 0, 0
@@ -283,7 +305,13 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	case q.src != nil:
 		q.c.setResult(tls, ctx, q.src.column(int(k)))
 	case q.keyed != nil:
-		q.c.setResult(tls, ctx, q.value(int(k)))
+		v := q.value(int(k))
+		if q.failed != nil {
+			q.c.note(q.failed)
+			rc = lib.SQLITE_ERROR
+			break
+		}
+		q.c.setResult(tls, ctx, v)
 	default:
 		if !q.read {
 			q.dec.Reset(q.buf[q.i].Rec)

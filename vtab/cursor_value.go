@@ -7,7 +7,8 @@ import (
 )
 
 // value returns column k of the current row. The row of an index whose keys
-// tell what is read is fetched only when a key does not tell after all.
+// tell what is read is fetched only when a key does not tell after all; q.failed
+// says that it could not be.
 func (q *cursor) value(k int) row.Value {
 	if k < 0 || k == q.alias {
 		return row.IntValue(q.buf[q.i].Rowid)
@@ -19,7 +20,8 @@ func (q *cursor) value(k int) row.Value {
 			}
 			rec, err := q.scan.Fetch(q.buf[q.i].Rowid)
 			if err != nil {
-				panic(err) // the guard of the callback makes an error of it
+				q.failed = err
+				return row.Value{}
 			}
 			q.buf[q.i].Rec = rec
 		}

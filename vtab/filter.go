@@ -68,6 +68,9 @@ func (q *cursor) filter(tls *libc.TLS, num int32, str uintptr, args []uintptr) e
 			return q.start()
 		}
 	}
+	if num&planKind == planHash && q.t.scanKey >= 0 {
+		return q.filterWhole(num)
+	}
 	if num&planKind == planIndex {
 		return q.filterIndex(num, vals)
 	}
@@ -78,7 +81,7 @@ func (q *cursor) filter(tls *libc.TLS, num int32, str uintptr, args []uintptr) e
 // one, at the same address, each time.
 type parsedPlan struct {
 	str     uintptr
-	letters string // borrowed from str
+	letters string
 	tests   []test
 	index   uint64 // id
 	columns int    // of the index that rows must differ in
@@ -97,8 +100,7 @@ func (pp *parsedPlan) parse(str uintptr, args int) {
 }
 
 // filterTests takes the arguments of the tests, which are the last ones; false
-// if no row passes. Where the rows are those of the whole table they may come
-// from a hash table.
+// if no row passes.
 func (q *cursor) filterTests(num int32, vals []row.Value, n int) (some bool, err error) {
 	if n != len(q.plan.tests) || n > len(vals) || len(q.plan.letters) != len(vals) {
 		return false, errorf(lib.SQLITE_INTERNAL, "plan %d has other arguments than its text", num)
@@ -112,7 +114,7 @@ func (q *cursor) filterTests(num int32, vals []row.Value, n int) (some bool, err
 		}
 		q.tests[i].val = q.keep(v)
 	}
-	if num&(planLower|planUpper|planDesc|planFirst|planTermsMask<<planTerms) == 0 {
+	if num&planKind == planHash {
 		q.hashed, err = q.hash()
 	}
 	return true, err
@@ -264,6 +266,16 @@ func highestRowid(v row.Value, excl bool) (int64, bool) {
 		return math.MaxInt64, true
 	}
 	return 0, false
+}
+
+// filterWhole reads all rows of a table WITHOUT ROWID in the order of its key.
+func (q *cursor) filterWhole(num int32) error {
+	view, err := q.t.c.view(q.t.id)
+	if err != nil {
+		return err
+	}
+	q.scan.Index(view, q.t.scanKey, "", "", num&planDesc != 0)
+	return q.start()
 }
 
 // filterIndex reads the rows of a range of keys: those that begin with the

@@ -12,14 +12,15 @@ import (
 
 // hash is a transient index: the rows of a table by a hash of the columns that
 // a plan compares for equality. A loop inside another one, as a join without an
-// index makes, comes back with another value for each row of the outer loop. The
-// first time the table is scanned; the second time the hash table is made, in
-// less than the time of a few scans, and from then on only rows whose hash is
-// the same are tested. It lives as long as the cursor and is made anew when
-// the table has changed under the statement.
+// index makes, comes back with another value for each row of the outer loop. At
+// first the table is scanned. When the scans have read as many rows as it has,
+// the hash table is made, in the time of a few scans, and from then on only rows
+// whose hash is the same are tested, in the order of the scan. It lives as long
+// as the cursor and is made anew when the table has changed under the statement.
 type hash struct {
 	str   uintptr       // idxStr of the plan
 	view  *engine.Table // it was made of
+	read  int           // rows the scans of view have read
 	heads []int32       // by hash: position in rows plus one of the first row
 	next  []int32       // beside rows: that of the next row of the same hash
 	rows  []int64       // rowids, in the order of the scan
@@ -28,21 +29,20 @@ type hash struct {
 const (
 	// maxHashes bounds the hash tables of one cursor: one a plan, and a cursor
 	// has several plans only where OR joins alternatives.
-	maxHashes = 8
-	// hashSome is what a table must have for it to be worth while.
-	hashSome = 16
+	maxHashes = 4
 	// hashMost bounds the memory: 20 bytes a row.
-	hashMost = 32 << 20
+	hashMost = 8 << 20
 )
 
 // hash readies the rows that pass the equalities among the tests, false when
 // the table must be scanned instead.
 func (q *cursor) hash() (bool, error) {
+	q.counted = nil
 	view, err := q.c.view(q.t.id)
 	if err != nil {
 		return false, err
 	}
-	if n := view.Len(); n < hashSome || n > hashMost {
+	if view.Len() > hashMost {
 		return false, nil
 	}
 	var h *hash
@@ -51,16 +51,21 @@ func (q *cursor) hash() (bool, error) {
 			h = o
 		}
 	}
-	switch {
-	case h == nil:
-		if len(q.hashes) < maxHashes {
-			q.hashes = append(q.hashes, &hash{str: q.plan.str, view: view})
+	if h == nil {
+		if len(q.hashes) == maxHashes {
+			return false, nil
 		}
-		return false, nil
-	case h.view != view:
-		*h = hash{str: q.plan.str, view: view}
-		return false, nil
-	case h.heads == nil:
+		h = &hash{str: q.plan.str}
+		q.hashes = append(q.hashes, h)
+	}
+	if h.view != view {
+		*h = hash{str: h.str, view: view}
+	}
+	if h.heads == nil {
+		if h.read < view.Len() {
+			q.counted = h
+			return false, nil
+		}
 		if err := q.fillHash(h); err != nil || h.heads == nil {
 			return false, err
 		}
@@ -69,12 +74,27 @@ func (q *cursor) hash() (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	q.list, q.listed = q.list[:0], 0
-	for at := h.heads[sum&uint64(len(h.heads)-1)]; at != 0; at = h.next[at-1] {
-		q.list = append(q.list, h.rows[at-1])
-	}
-	q.view = view
+	q.chain, q.view = h, view
+	q.at = h.heads[sum&uint64(len(h.heads)-1)]
 	return true, nil
+}
+
+// fromHash reads the next rows of a chain; it fills buf unless the chain ends.
+func (q *cursor) fromHash(buf []engine.Entry) (int, error) {
+	n := 0
+	for n < len(buf) && q.at != 0 {
+		id := q.chain.rows[q.at-1]
+		q.at = q.chain.next[q.at-1]
+		rec, ok, err := q.view.Get(id)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			buf[n] = engine.Entry{Rowid: id, Rec: rec}
+			n++
+		}
+	}
+	return n, nil
 }
 
 // hashOf hashes the columns of the equalities, as far as val tells them; null

@@ -12,6 +12,7 @@ import (
 func TestHashedLoops(t *testing.T) {
 	p := newPair(t, `CREATE TABLE a(id INTEGER PRIMARY KEY, n INT, r REAL, s TEXT COLLATE NOCASE, b BLOB, u);
 		CREATE TABLE z(id INTEGER PRIMARY KEY, n INT, r REAL, s TEXT, b BLOB, u);
+		CREATE TABLE y(id INTEGER PRIMARY KEY, n INT, d INT, s TEXT, u); CREATE INDEX y_s ON y(s); CREATE INDEX y_dn ON y(d, n);
 		CREATE TABLE w(k TEXT, m INT, v, PRIMARY KEY(k, m)) WITHOUT ROWID`, nil)
 	fill := ""
 	for _, tab := range []string{"a", "z"} {
@@ -19,6 +20,7 @@ func TestHashedLoops(t *testing.T) {
 			" SELECT i, nullif(i%11,3), (i%7)/2.0, CASE i%5 WHEN 0 THEN NULL WHEN 1 THEN 'Ab'||i%4 ELSE 'aB'||i%6 END," +
 			" CASE i%4 WHEN 0 THEN i%3 WHEN 1 THEN ''||i%3 WHEN 2 THEN x'35' END, CASE i%3 WHEN 0 THEN i%9 WHEN 1 THEN ''||i%9 END FROM g;"
 	}
+	fill += "INSERT INTO y SELECT id, n, id%7, 's'||(id*37%91), id%5 FROM a;"
 	fill += "INSERT INTO w SELECT s, id, n FROM a WHERE s IS NOT NULL"
 	p.exec(fill)
 	if err := p.plain.Exec(fill); err != nil {
@@ -56,6 +58,21 @@ func TestHashedLoops(t *testing.T) {
 	ask("SELECT a.id, z.id FROM a CROSS JOIN z ON a.n = z.n AND z.s = ?", row.TextValue("Ab1"))
 	if hashed < 100 {
 		t.Errorf("%d hash tables were made for %d queries", hashed, m.n)
+	}
+	// An index that only orders the rows goes on doing so.
+	for _, q := range []string{
+		"SELECT a.id, (SELECT y.id FROM y WHERE y.u=a.u ORDER BY y.s LIMIT 1) FROM a",
+		"SELECT a.id, (SELECT y.id FROM y WHERE y.u=a.id%5 ORDER BY y.s DESC LIMIT 1) FROM a",
+		"SELECT a.id, (SELECT max(c) FROM (SELECT count(*) c FROM y WHERE y.u=a.id%5 GROUP BY y.d)) FROM a",
+		"SELECT a.id, (SELECT group_concat(d) FROM (SELECT DISTINCT d FROM y WHERE y.u=a.id%5 ORDER BY d)) FROM a",
+		"SELECT a.id, y.id FROM a CROSS JOIN y ON y.u=a.id%5 ORDER BY a.id, y.s LIMIT 50",
+		"SELECT a.id, (SELECT id FROM y WHERE y.u >= a.id%5 ORDER BY id LIMIT 1) FROM a",
+		"SELECT a.id, (SELECT id FROM y WHERE y.u = a.id%5 ORDER BY id DESC LIMIT 1) FROM a",
+		"SELECT a.id, EXISTS (SELECT 1 FROM y WHERE y.u = a.id%9) FROM a",
+		"SELECT min(id) FROM y WHERE (id,d) > (7,0)", "SELECT min(id) FROM y WHERE (id,d) >= (6,100) AND u=1", "SELECT max(id) FROM y WHERE (id,d) < (7,0)",
+		"SELECT min(d) FROM y WHERE (d,n) > (2,3)", "SELECT min(d) FROM y WHERE d IN (5,3,4)", "SELECT DISTINCT d FROM y WHERE (d,n) > (2,3)",
+	} {
+		ask(q)
 	}
 	for _, change := range []string{
 		"UPDATE a SET n = (SELECT count(*) FROM a AS o WHERE o.u = a.u)",

@@ -13,14 +13,14 @@ import (
 
 // A plan travels from xBestIndex to xFilter as idxNum:
 //
-//	bits  0-2   what is read: planScan, planRowid, planList, planIndex, planSource
+//	bits  0-2   what is read: planScan, planRowid, planList, planIndex, planSource, planHash
 //	bit   3     descending
 //	bit   4     a lower bound is among the arguments
 //	bit   5     and excludes its value
 //	bit   6     an upper bound is among the arguments
 //	bit   7     and excludes its value
 //	bits  8-12  planIndex: number of leading key columns with equality
-//	bits 13-15  planScan, planIndex: number of tests
+//	bits 13-15  planScan, planIndex, planHash: number of tests
 //	bits 16-27  planIndex: position of the index in the table's definition
 //	bit  28     planIndex: of rows that look the same to the statement one is enough
 //	bit  29     planScan, planIndex: only the row of the least value is read
@@ -49,6 +49,7 @@ const (
 	planList   = 2 // the rows of an IN list of rowids
 	planIndex  = 3 // rows by an index
 	planSource = 4 // a row source, see frame
+	planHash   = 5 // the table in its own order, or of a hash table what passes the equalities
 
 	planKind      = 0x7
 	planDesc      = 1 << 3
@@ -96,7 +97,6 @@ func tableBestIndex(tls *libc.TLS, p, info uintptr) (rc int32) {
 	}
 	pl := planner{tls: tls, t: t, info: info, ii: (*lib.Tsqlite3_index_info)(unsafe.Pointer(info))}
 	pl.rows = float64(max(pl.count(), fewRows))
-	pl.min = pl.minimum()
 	return pl.plan()
 }
 
@@ -111,6 +111,10 @@ type planner struct {
 	stats engine.Statistics
 	known bool // stats is set
 	min   int  // column of which the statement wants the least value, or noColumn
+
+	// partly says that a constraint is only a part of a comparison, as of a row
+	// value: SQLite passes (id, d) > (7, 0) as id >= 7.
+	partly bool
 
 	letters []byte
 	parts   []string // of the text for EXPLAIN QUERY PLAN
@@ -167,6 +171,7 @@ func (pl *planner) plan() int32 {
 			if con.Fop == lib.SQLITE_INDEX_CONSTRAINT_IS || con.Fop == lib.SQLITE_INDEX_CONSTRAINT_ISNULL {
 				tm.letter = 'N'
 			}
+			pl.partly = pl.partly || pl.isPart(i)
 			rowid = append(rowid, tm)
 			continue
 		}
@@ -181,9 +186,13 @@ func (pl *planner) plan() int32 {
 	if pl.byRowid(rowid) {
 		return lib.SQLITE_OK
 	}
-	best := pl.bestIndex(others, rowid)
+	pl.min = pl.minimum()
 	scan := pl.scanning(others, rowid)
-	if best.cost < scan.cost || scan.hash && best.cost < scan.cost*indexAhead {
+	limit := pl.total(scan.cost, scan.rows, scan.ordered)
+	if scan.hash {
+		limit *= indexAhead
+	}
+	if best := pl.bestIndex(others, rowid); best.total < limit {
 		pl.useIndex(best)
 	} else {
 		pl.useScan(scan)

@@ -79,6 +79,34 @@ func (pl *planner) perKey(ix, n int) float64 {
 	return s.perKey
 }
 
+// total is what a plan costs that gives rows rows in the order asked for or,
+// when it does not, together with sorting them. With a LIMIT an ordered plan
+// ends early, and sorting keeps no more rows than that.
+func (pl *planner) total(cost, rows float64, ordered bool) float64 {
+	if len(pl.orderBy()) == 0 {
+		return cost
+	}
+	limit := pl.limit()
+	if ordered {
+		return cost * min(1, limit/rows)
+	}
+	return cost + rows*math.Log2(min(rows, limit)+2)
+}
+
+// limit returns the LIMIT of the statement as far as its text tells it, plus
+// infinity without one.
+func (pl *planner) limit() float64 {
+	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
+	if hidden.FpWC == 0 {
+		return math.Inf(1)
+	}
+	where := (*lib.TWhereClause)(unsafe.Pointer(hidden.FpWC)).FpWInfo
+	if where == 0 || (*lib.TWhereInfo)(unsafe.Pointer(where)).FwctrlFlags&lib.WHERE_USE_LIMIT == 0 {
+		return math.Inf(1)
+	}
+	return max(1, math.Exp2(float64((*lib.TWhereInfo)(unsafe.Pointer(where)).FiLimit)/10)) // a LogEst
+}
+
 const (
 	boundFraction = 4  // of the rows lie behind a bound of unknown value
 	listLength    = 25 // elements of an IN, SQLite's own guess
@@ -188,27 +216,54 @@ func (pl *planner) literal(tm term) (row.Value, bool) {
 	return valueAt(pl.tls, p), true
 }
 
-// isConstant reports whether the value of a constraint stays the same while the
-// statement runs: a literal or a parameter.
+// isConstant reports whether the value of a constraint stays the same from one
+// xFilter to the next: it depends neither on a table beside this one nor, as
+// far as the expression shows, on one around the statement.
 func (pl *planner) isConstant(at int) bool {
-	if pl.constraints()[at].Fop == lib.SQLITE_INDEX_CONSTRAINT_ISNULL {
-		return true
-	}
-	hidden := (*lib.THiddenIndexInfo)(unsafe.Pointer(pl.info + unsafe.Sizeof(lib.Tsqlite3_index_info{})))
-	tm := whereTerm(hidden.FpWC, pl.constraints()[at].FiTermOffset)
-	if tm == nil || tm.FpExpr == 0 || expr(tm.FpExpr).FpRight == 0 {
+	tm := pl.whereTerm(at)
+	if tm == nil || tm.FpExpr == 0 || tm.FprereqRight != 0 {
 		return false
 	}
-	right := expr(expr(tm.FpExpr).FpRight)
-	for right.Fop == lib.TK_COLLATE || right.Fop == lib.TK_UMINUS || right.Fop == lib.TK_UPLUS || right.Fop == lib.TK_CAST {
-		if right.FpLeft == 0 {
-			return false
+	right := expr(tm.FpExpr).FpRight
+	return right == 0 || !mentionsColumn(expr(right), 0)
+}
+
+// mentionsColumn reports whether a column, or a SELECT that depends on one
+// outside of it, is in an expression. What it does not know it takes for one.
+func mentionsColumn(e *lib.TExpr, depth int) bool {
+	const short = lib.EP_TokenOnly | lib.EP_Leaf // nothing hangs below
+	switch {
+	case depth > 50:
+		return true
+	case e.Fop == lib.TK_COLUMN, e.Fop == lib.TK_AGG_COLUMN, e.Fop == lib.TK_REGISTER, e.Fop == lib.TK_AGG_FUNCTION:
+		return true
+	case e.Fflags&short != 0:
+		return false
+	case e.Fflags&lib.EP_xIsSelect != 0:
+		if e.Fflags&lib.EP_VarSelect != 0 {
+			return true
 		}
-		right = expr(right.FpLeft)
+	default:
+		list := *(*uintptr)(unsafe.Pointer(&e.Fx))
+		for i := 0; ; i++ {
+			item := listItem(list, i)
+			if item == nil {
+				break
+			}
+			if mentionsColumn(item, depth+1) {
+				return true
+			}
+		}
 	}
-	switch right.Fop {
-	case lib.TK_VARIABLE, lib.TK_INTEGER, lib.TK_FLOAT, lib.TK_STRING, lib.TK_BLOB, lib.TK_NULL, lib.TK_TRUEFALSE:
+	return e.FpLeft != 0 && mentionsColumn(expr(e.FpLeft), depth+1) || e.FpRight != 0 && mentionsColumn(expr(e.FpRight), depth+1)
+}
+
+// isPart reports whether a constraint is a part of a comparison of row values.
+func (pl *planner) isPart(at int) bool {
+	tm := pl.whereTerm(at)
+	if tm == nil || tm.FpExpr == 0 {
 		return true
 	}
-	return false
+	e := expr(tm.FpExpr)
+	return e.FpLeft != 0 && expr(e.FpLeft).Fop == lib.TK_VECTOR || e.FpRight != 0 && expr(e.FpRight).Fop == lib.TK_VECTOR
 }

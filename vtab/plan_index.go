@@ -22,12 +22,13 @@ type candidate struct {
 	first   bool // the first row is the one that min wants
 	cost    float64
 	rows    float64
+	total   float64 // cost, sorting included
 }
 
-// bestIndex returns the cheapest index for the terms; its cost is infinite
+// bestIndex returns the cheapest index for the terms; its total is infinite
 // when no index helps.
 func (pl *planner) bestIndex(others, rowid []term) candidate {
-	best := candidate{cost: math.Inf(1)}
+	best := candidate{total: math.Inf(1)}
 	if pl.t.c.PushdownOff {
 		return best
 	}
@@ -35,7 +36,7 @@ func (pl *planner) bestIndex(others, rowid []term) candidate {
 		if i > planIndexMask {
 			break
 		}
-		if cand, ok := pl.consider(i, ix, others, rowid); ok && cand.cost < best.cost {
+		if cand, ok := pl.consider(i, ix, others, rowid); ok && cand.total < best.total {
 			best = cand
 		}
 	}
@@ -70,28 +71,39 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 	}
 	cand.tests = pl.leftOver(others, cand.answers)
 	if at := len(cand.eq); at < len(ix.Columns) && ix.Columns[at].Column == pl.min && pl.everything(at+len(cand.bounds)+len(cand.tests)) &&
-		ix.Columns[at].Collation == pl.t.info.Def.Columns[pl.min].Collation {
+		!cand.list() && ix.Columns[at].Collation == pl.t.info.Def.Columns[pl.min].Collation {
 		cand.first, cand.desc = true, ix.Columns[at].Desc
 	}
 	switch {
 	case cand.first:
 		cand.rows = 1
 		cand.cost = math.Log2(pl.rows+2) + float64(len(cand.tests)*testFraction)
+		cand.total = cand.cost
 		return cand, true
 	case len(cand.eq) == 0 && len(cand.bounds) == 0:
 		if !cand.ordered {
 			return cand, false
 		}
-		// The order alone: dearer than a scan by rowid, cheaper than one that
-		// is sorted afterwards.
-		cand.rows = pl.rows
-		cand.cost = pl.rows*step + 4 - pl.rows*math.Log2(pl.rows+2)/2
+		cand.rows = pl.rows // the order alone
+		cand.cost = pl.rows*step + 4
 	default:
 		cand.rows = pl.fraction(cand)
 		cand.cost = cand.rows*step + math.Log2(pl.rows+2)
 	}
 	cand.rows = pl.tested(cand.rows, cand.tests)
+	cand.total = pl.total(cand.cost, cand.rows, cand.ordered && !cand.list())
 	return cand, true
+}
+
+// list reports whether one of the equalities is an IN, of which the elements come
+// one after the other.
+func (cand *candidate) list() bool {
+	for _, tm := range cand.eq {
+		if tm.in {
+			return true
+		}
+	}
+	return false
 }
 
 // answers reports whether the index itself answers a constraint.
@@ -282,10 +294,10 @@ func isConstant(ix *engine.IndexDef, eq, col int, def *engine.TableDef) bool {
 func (pl *planner) useIndex(cand candidate) {
 	ix := pl.t.info.Def.Indexes[cand.ix]
 	num := int32(planIndex) | int32(cand.ix)<<planIndexAt | int32(len(cand.eq))<<planTerms
-	verb, inList := scanVerb, false
+	verb := scanVerb
 	for _, tm := range cand.eq {
 		pl.take(tm)
-		verb, inList = searchVerb, inList || tm.in
+		verb = searchVerb
 	}
 	for _, tm := range cand.bounds {
 		pl.take(tm)
@@ -302,7 +314,7 @@ func (pl *planner) useIndex(cand candidate) {
 		}
 	}
 	switch {
-	case cand.first && !inList:
+	case cand.first:
 		verb = searchVerb
 		num |= planFirst
 		if cand.desc {
@@ -311,7 +323,7 @@ func (pl *planner) useIndex(cand candidate) {
 	case cand.unique:
 		pl.ii.FidxFlags = lib.SQLITE_INDEX_SCAN_UNIQUE
 		pl.consumeOrder(false)
-	case cand.ordered && !inList:
+	case cand.ordered && !cand.list():
 		pl.consumeOrder(true)
 		if cand.desc {
 			num |= planDesc

@@ -50,7 +50,7 @@ func (pl *planner) wholeWhere() *lib.TWhereClause {
 		return nil
 	}
 	clause := (*lib.TWhereClause)(unsafe.Pointer(hidden.FpWC))
-	if clause.FpOuter != 0 || clause.FpWInfo == 0 || int(clause.FnTerm) != len(pl.constraints()) {
+	if pl.partly || clause.FpOuter != 0 || clause.FpWInfo == 0 || int(clause.FnTerm) != len(pl.constraints()) {
 		return nil
 	}
 	return clause

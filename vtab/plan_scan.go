@@ -92,7 +92,7 @@ func (pl *planner) scanning(others, rowid []term) scanPlan {
 	default:
 		s.cost = read*3 + 3
 	}
-	if pl.t.scanKey >= 0 {
+	if pl.t.scanKey >= 0 && !s.hash {
 		s.cost += read
 	}
 	return s
@@ -108,6 +108,7 @@ const (
 // useScan makes a scan the plan.
 func (pl *planner) useScan(s scanPlan) {
 	num, verb := int32(planScan), scanVerb
+	var ordered []term
 	for _, tm := range s.bounds {
 		pl.take(tm)
 		verb = searchVerb
@@ -132,6 +133,24 @@ func (pl *planner) useScan(s scanPlan) {
 		num = planIndex | int32(pl.t.scanKey)<<planIndexAt
 		id = pl.t.info.Def.Indexes[pl.t.scanKey].ID
 	}
+	if s.hash { // the equalities first: they are what EXPLAIN calls an index
+		num, verb = planHash, searchVerb
+		for _, equal := range []bool{true, false} {
+			for _, tm := range s.tests {
+				if isEquality(tm.op) == equal {
+					pl.take(tm)
+					ordered = append(ordered, tm)
+				}
+			}
+			if equal {
+				text = "USING AUTOMATIC COVERING INDEX " + pl.described()
+			}
+		}
+		s.tests = ordered
+		num |= int32(len(s.tests)) << planTests
+	} else {
+		num |= pl.useTests(s.tests)
+	}
 	if s.ordered {
 		pl.ii.ForderByConsumed = 1
 		if s.desc {
@@ -142,11 +161,7 @@ func (pl *planner) useScan(s scanPlan) {
 		num |= planFirst
 		verb = searchVerb
 	}
-	num |= pl.useTests(s.tests)
-	switch {
-	case s.hash:
-		verb, text = searchVerb, "USING AUTOMATIC COVERING INDEX "+pl.described()
-	case len(s.tests) > 0:
+	if len(pl.parts) > 0 {
 		text = joinText(text, "FILTER "+pl.described())
 	}
 	pl.finish(num, s.cost, s.rows)

@@ -63,6 +63,14 @@ func TestPlans(t *testing.T) {
 		{"SELECT * FROM w WHERE v=1", "SCAN w FILTER (v=?)"},
 		{"SELECT * FROM w WHERE k='a'", "SEARCH w USING PRIMARY KEY (k=?)"},
 		{"SELECT * FROM w ORDER BY k DESC", "SCAN w"},
+		{"SELECT * FROM x LEFT JOIN t", "SCAN x\nSCAN t LEFT-JOIN"},
+		{"SELECT * FROM x CROSS JOIN t ON t.d=x.n AND t.c<x.n", "SCAN x\nSEARCH t USING AUTOMATIC COVERING INDEX (d=?)"},
+		{"SELECT * FROM x CROSS JOIN t ON t.d=x.n AND t.d<?", "SCAN x\nSEARCH t USING AUTOMATIC COVERING INDEX (d=?) FILTER (d<?)"},
+		{"SELECT d FROM t WHERE a=5 ORDER BY b COLLATE NOCASE", "SEARCH t USING INDEX t_a (a=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		{"SELECT d FROM t WHERE a IN (5,6) ORDER BY c", "SEARCH t USING INDEX t_a (a=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		{"SELECT c FROM t ORDER BY c LIMIT 5", "SCAN t USING INDEX t_cd"},
+		{"SELECT * FROM t WHERE d=lower('A') AND a IN (1,2)", "SEARCH t USING INDEX t_a (a=?) FILTER (d=?)"},
+		{"SELECT * FROM t WHERE d=(SELECT 5)", "SCAN t FILTER (d=?)\nSCALAR SUBQUERY 1\nSCAN CONSTANT ROW"},
 	} {
 		rows, err := f.run("EXPLAIN QUERY PLAN " + q.sql)
 		if err != nil {

@@ -37,7 +37,7 @@ func Explained(line string) string {
 	if verb != searchVerb && verb != scanVerb {
 		return line
 	}
-	if !ok || text == "" {
+	if text = strings.TrimLeft(text, " "); !ok || text == "" {
 		return verb + " " + name
 	}
 	return verb + " " + name + " " + text
