@@ -122,6 +122,7 @@ func (c *conn) start(ctx context.Context, p *piece, b *binder) (*watch, error) {
 	} else {
 		c.db.UnsetClause()
 	}
+	c.db.CountOnce(p.From)
 	return c.watchContext(ctx), nil
 }
 

@@ -31,6 +31,11 @@ type Scanner struct {
 	taken   int
 	collect func(int64, row.Record) bool // s.take, made once
 
+	// Rows of an index often follow each other in the table, too: rows then
+	// stands at the last one.
+	beside bool
+	strays int // rows in a row that did not follow
+
 	entries    btree.MapIter[string, struct{}]
 	ofIndex    *indexTree
 	klo, khi   string
@@ -51,6 +56,7 @@ func (s *Scanner) Index(t *Table, ix int, lo, hi string, desc bool) {
 	s.table, s.indexed, s.desc, s.started, s.done = t, true, desc, false, hi != "" && lo >= hi
 	s.klo, s.khi = lo, hi
 	s.indexTitle = t.def.Indexes[ix]
+	s.beside, s.strays = false, 0
 	if s.ofIndex != t.indexes[ix] {
 		s.ofIndex, s.entries = t.indexes[ix], t.indexes[ix].Iter()
 	}
@@ -98,6 +104,35 @@ func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
 		return "", fmt.Errorf("%w: %q has row %d", ErrBadIndex, s.indexTitle.Name, rowid)
 	}
 	return rec, nil
+}
+
+// maxStrays is how many rows may be somewhere else before follow gives up.
+const maxStrays = 4
+
+// follow is Fetch of the rows of a scan in their order: the next one is looked
+// for where the last one was, until that proves to be of no use.
+func (s *Scanner) follow(rowid int64) (row.Record, error) {
+	if s.strays >= maxStrays {
+		return s.Fetch(rowid)
+	}
+	if s.beside {
+		if s.desc {
+			s.beside = s.rows.Prev()
+		} else {
+			s.beside = s.rows.Next()
+		}
+		if s.beside && s.rows.Key() == rowid {
+			s.strays = 0
+			return s.rows.Value(), nil
+		}
+	} else if s.of != s.table.rows {
+		s.of, s.rows = s.table.rows, s.table.rows.Iter()
+	}
+	s.strays++
+	if s.beside = s.rows.Seek(rowid) && s.rows.Key() == rowid; !s.beside {
+		return s.Fetch(rowid)
+	}
+	return s.rows.Value(), nil
 }
 
 // nextUp walks the tree from s.lo on. Calling Ascend once a block is quicker
@@ -171,7 +206,7 @@ func (s *Scanner) nextIndexed(buf []Entry, keys []string) (int, error) {
 		if keys != nil {
 			keys[n], buf[n] = key, Entry{Rowid: rowid}
 		} else {
-			rec, err := s.Fetch(rowid)
+			rec, err := s.follow(rowid)
 			if err != nil {
 				s.done = true
 				return n, err

@@ -135,6 +135,9 @@ func (g *selectGen) table(name string) (out []string) {
 		for _, c := range rapid.Permutation(genColumns).Draw(g.t, "")[:g.between(1, 3)] {
 			keys = append(keys, c+g.one("", "", "", " COLLATE NOCASE", " COLLATE BINARY")+g.one("", "", " DESC"))
 		}
+		if g.in(6) { // a column may be in an index twice
+			keys = append(keys, g.one(genColumns...)+g.one("", " COLLATE NOCASE", " DESC"))
+		}
 		unique := ""
 		if g.in(6) {
 			unique = "UNIQUE "

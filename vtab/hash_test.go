@@ -74,6 +74,11 @@ func TestHashedLoops(t *testing.T) {
 	} {
 		ask(q)
 	}
+	for _, q := range []string{
+		"SELECT a.id, z.id FROM a LEFT JOIN z ON z.n COLLATE BINARY LIKE 'a%'", "SELECT a.id, z.id FROM a LEFT JOIN z ON z.b GLOB 'q*' AND z.id < 5",
+	} {
+		ask(q)
+	}
 	for _, change := range []string{
 		"UPDATE a SET n = (SELECT count(*) FROM a AS o WHERE o.u = a.u)",
 		"UPDATE a SET n = z.id FROM z WHERE z.s = a.s AND z.u = a.u",

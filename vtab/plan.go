@@ -80,6 +80,7 @@ type term struct {
 	coll     row.Collation
 	in       bool
 	constant bool // the same value all through the statement
+	derived  bool // from a LIKE or GLOB
 }
 
 // tableBestIndex is xBestIndex.
@@ -142,6 +143,12 @@ func (pl *planner) pass(at int) {
 // take passes a term with its letter, and describes it.
 func (pl *planner) take(tm term) {
 	pl.pass(tm.at)
+	if tm.derived {
+		// When both bounds that SQLite made of a LIKE are answered, it takes
+		// the LIKE for answered too, and in the ON clause of an outer join
+		// loses the rows without a match.
+		pl.usage(tm.at).Fomit = 0
+	}
 	pl.letters = append(pl.letters, tm.letter)
 	pl.parts = append(pl.parts, pl.columnName(tm.col)+operatorText(tm.op))
 }
@@ -180,6 +187,7 @@ func (pl *planner) plan() int32 {
 		if tm.letter != 0 {
 			tm.in = tm.in || vector
 			tm.constant = pl.isConstant(i)
+			tm.derived = pl.isDerived(i)
 			others = append(others, tm)
 		}
 	}

@@ -228,6 +228,12 @@ func (pl *planner) isConstant(at int) bool {
 	return right == 0 || !mentionsColumn(expr(right), 0)
 }
 
+// isDerived reports whether SQLite made a constraint out of a LIKE or GLOB.
+func (pl *planner) isDerived(at int) bool {
+	tm := pl.whereTerm(at)
+	return tm == nil || tm.FwtFlags&lib.TERM_LIKEOPT != 0
+}
+
 // mentionsColumn reports whether a column, or a SELECT that depends on one
 // outside of it, is in an expression. What it does not know it takes for one.
 func mentionsColumn(e *lib.TExpr, depth int) bool {

@@ -53,6 +53,9 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 			terms = rowid
 		}
 		eq, ok := equality(terms, ic, pl.t.info.Def.RowidAlias)
+		if ok && cand.answers(eq.at) { // the column is in the index twice
+			break
+		}
 		if !ok || len(cand.eq) == maxIndexTerms {
 			cand.bounds = bounds(terms, ic, pl.t.info.Def.RowidAlias)
 			break

@@ -47,6 +47,8 @@ type session struct {
 	running []uintptr          // sqlite3_stmt* of writing statements in Step, innermost last
 	scratch scratch
 
+	once map[rowOf]struct{} // rows updated, nil unless CountOnce
+
 	clause      Conflict // OR clause of the running statement, see SetClause
 	clauseKnown bool
 
@@ -91,6 +93,29 @@ func (c *Conn) SetClause(mode Conflict) { c.clause, c.clauseKnown = mode, true }
 
 // UnsetClause leaves the OR clause to SQLite's report.
 func (c *Conn) UnsetClause() { c.clause, c.clauseKnown = Default, false }
+
+// CountOnce makes the statements to come count a row they update several times
+// as one change, or ends that. An UPDATE FROM updates a row for each match, and
+// SQLite counts one.
+func (c *Conn) CountOnce(once bool) {
+	c.once = nil
+	if once {
+		c.once = map[rowOf]struct{}{}
+	}
+}
+
+func (c *Conn) countOnce(r rowOf) {
+	if _, again := c.once[r]; again {
+		c.uncount()
+	}
+	c.once[r] = struct{}{}
+}
+
+// rowOf is a row of a table.
+type rowOf struct {
+	table engine.TableID
+	rowid int64
+}
 
 // TakeCommitted returns the LSN of the commit SQLite made since the last call,
 // 0 for one of a transaction that had written nothing. The caller waits for it

@@ -39,6 +39,9 @@ func tableUpdate(tls *libc.TLS, p uintptr, argc int32, argv, prowid uintptr) (rc
 		if ch.inserted {
 			*(*int64)(unsafe.Pointer(prowid)) = ch.result()
 		}
+		if c.once != nil && argc > 1 && !ch.inserted {
+			c.countOnce(rowOf{t.id, valueAt(tls, pointers(argv, argc)[0]).Int()})
+		}
 	case errors.Is(err, errSkip):
 		c.uncount()
 		if ch.inserted { // SQLite sets last_insert_rowid to it

@@ -90,6 +90,7 @@ type Stmt struct {
 	Mentions Mentions
 	Upsert   bool     // INSERT has an ON CONFLICT clause
 	Return   bool     // the statement has a RETURNING clause
+	From     bool     // UPDATE has a FROM clause
 	Or       Conflict // OR clause of an INSERT or UPDATE
 	CountOf  *Name    // the text is exactly SELECT count(*) FROM name
 	CountAs  string
@@ -144,6 +145,7 @@ func (s *Stmt) classify() {
 		}
 	case *ast.UpdateStmt:
 		s.Kind, s.Target, s.Return = Update, nameOf(n.Table), len(n.Returning) > 0
+		s.From = len(n.From) > 0
 		s.Or = conflicts[n.OrConflict]
 	case *ast.DeleteStmt:
 		s.Kind, s.Target, s.Return = Delete, nameOf(n.Table), len(n.Returning) > 0

@@ -58,3 +58,14 @@ UPDATE u SET v = 'l' FROM (SELECT DISTINCT * FROM dup) AS dup LEFT JOIN k ON k.b
 SELECT * FROM u;
 UPDATE u SET v = (SELECT s FROM dup WHERE dup.id = u.id LIMIT 1) WHERE EXISTS (SELECT 1 FROM dup WHERE dup.id = u.id);
 SELECT * FROM u;
+-- A row matched several times counts as one change.
+CREATE TABLE m1(id, v);
+INSERT INTO m1 VALUES(1,0),(2,0),(3,0);
+CREATE TABLE m2(id, s);
+INSERT INTO m2 VALUES(1,'a'),(1,'a'),(2,'b'),(1,'a');
+UPDATE m1 SET v = s FROM m2 WHERE m2.id = m1.id;
+SELECT * FROM m1;
+UPDATE m1 SET id = id + 10 FROM m2 WHERE m2.id = m1.id;
+SELECT * FROM m1;
+UPDATE OR REPLACE k SET v = 'm' FROM m2 WHERE m2.id < 2;
+UPDATE m1 SET v = 1 WHERE id > 0;
