@@ -14,6 +14,17 @@ import (
 // compile fixes lock, snapshot and mirror for a statement and has SQLite compile
 // it, unless that was done for this schema before.
 func (c *conn) compile(ctx context.Context, p *piece) error {
+	before := c.footing()
+	if err := c.compileLocked(ctx, p); err != nil {
+		if undone := c.withdraw(before); undone != nil {
+			return undone
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *conn) compileLocked(ctx context.Context, p *piece) error {
 	a, err := c.accessOf(p)
 	if err != nil {
 		return err

@@ -115,9 +115,15 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 		return errTwoFiles()
 	}
 	defer c.db.KeepChanges()()
+	before := c.footing()
 	err := c.acquire(ctx, toWrite)
 	if err == nil {
 		err = c.inTransaction(ctx, func() error { return c.applyDDL(ctx, p, b) })
+	}
+	if err != nil {
+		if undone := c.withdraw(before); undone != nil {
+			return undone
+		}
 	}
 	return c.settle(ctx, err, goesOn)
 }

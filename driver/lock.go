@@ -69,6 +69,45 @@ func (c *conn) lockLate() error {
 	return nil
 }
 
+// footing is what a transaction holds before a statement.
+type footing struct {
+	tx     txn
+	snap   *engine.Snapshot
+	base   engine.LSN
+	locked bool
+}
+
+func (c *conn) footing() footing {
+	return footing{c.tx, c.reads.snap, c.reads.base, c.reads.etx != nil}
+}
+
+// withdraw takes back what was fixed for a statement of a transaction that then
+// was refused before it ran. It must neither leave others waiting for the write
+// lock nor decide which state the transaction sees.
+func (c *conn) withdraw(to footing) error {
+	if c.db.Begun() {
+		return nil // something ran: SQLite ends it
+	}
+	switch {
+	case to.tx.phase == held && c.tx.phase == open && c.reads.active == 0:
+		if err := c.db.Exec("ROLLBACK"); err != nil {
+			return err
+		}
+		c.tx = to.tx
+		c.endStore()
+	case to.tx.phase == open && c.tx.phase == open:
+		c.tx.store, c.tx.file = to.tx.store, to.tx.file
+		if to.locked || c.reads.etx == nil {
+			return nil
+		}
+		c.reads.etx.Rollback()
+		c.reads.etx, c.reads.base = nil, to.base
+		c.db.SetTx(nil)
+		c.pin(to.snap)
+	}
+	return nil
+}
+
 func errSnapshotOld() error {
 	return newError("lock", ErrBusySnapshot, "%s", ErrBusySnapshot.Error())
 }

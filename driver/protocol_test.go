@@ -181,6 +181,41 @@ func TestBusySnapshot(t *testing.T) {
 	expect(t, db, 2, "SELECT count(*) FROM t")
 }
 
+// A statement that is refused before it runs holds no lock and fixes no snapshot.
+func TestRefusedStatementHoldsNothing(t *testing.T) {
+	db := testDB(t, "?busy_timeout=0")
+	mustExec(t, db, "CREATE TABLE t(a)")
+	a, b := testConn(t, db), testConn(t, db)
+	rows := 0
+	for _, begin := range []string{"BEGIN", "SAVEPOINT x; SAVEPOINT y"} {
+		for _, text := range []string{
+			"INSERT INTO t SELECT a FROM nope", "INSERT INTO t(nope) VALUES(1)", "UPDATE t SET nope = 1", "DELETE FROM t WHERE nope",
+			"CREATE TABLE t(a)", "CREATE INDEX i ON t(nope)", "DROP TABLE nope", "CREATE TABLE u AS SELECT nope FROM t", "SELECT nope FROM t",
+		} {
+			mustExec(t, a, begin)
+			mustFail(t, a, ErrGeneric, text)
+			mustExec(t, b, "INSERT INTO t VALUES(1)")
+			rows++
+			expect(t, a, rows, "SELECT count(a) FROM t") // the snapshot is of now
+			mustFail(t, a, ErrGeneric, text)
+			mustExec(t, b, "UPDATE t SET a = a + 1")
+			rows++
+			mustExec(t, b, "INSERT INTO t VALUES(1)")
+			expect(t, a, rows-1, "SELECT count(a) FROM t")
+			mustFail(t, a, ErrBusySnapshot, "DELETE FROM t")
+			mustExec(t, a, "ROLLBACK")
+
+			mustExec(t, a, begin) // one that wrote before keeps what it wrote
+			mustExec(t, a, "INSERT INTO t VALUES(1)")
+			mustFail(t, a, ErrGeneric, text)
+			mustFail(t, b, ErrBusy, "DELETE FROM t")
+			mustExec(t, a, "COMMIT")
+			rows++
+			expect(t, b, rows, "SELECT count(a) FROM t")
+		}
+	}
+}
+
 func TestReadOnlyTx(t *testing.T) {
 	db := testDB(t, "")
 	mustExec(t, db, "CREATE TABLE t(a); INSERT INTO t VALUES(1)")
