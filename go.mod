@@ -7,7 +7,6 @@ require (
 	github.com/peterh/liner v1.2.3
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/sqlc-dev/meyer v0.1.2
-	github.com/tidwall/btree v1.8.2
 	github.com/zeebo/xxh3 v1.1.0
 	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4
 	golang.org/x/sys v0.50.0

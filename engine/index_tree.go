@@ -6,29 +6,21 @@ import (
 	"slices"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
-	"github.com/tidwall/btree"
+	"github.com/tidemarkdb/tidemark/engine/tree"
 )
 
-// The trees of a table. Both are copied by IsoCopy, which gives the original
-// a new owner mark too: only the holder of the write lock may call it, and
-// never while somebody else writes to the tree.
+// The trees of a table. Both are copied by IsoCopy, which also marks the
+// original: only the holder of the write lock may call it, and never while
+// somebody else writes to the tree.
 type (
-	rowTree = btree.Map[int64, row.Record]
+	rowTree = tree.Rows
 
 	// An entry of an index is one string: the key of the row's columns
 	// (row.AppendKey of each) and 8 bytes of its row id that sort as the row
 	// id does. No key of an index is a proper prefix of another one, so
-	// entries sort by (key, row id), and equal keys lie side by side. A tree
-	// of plain strings compares without a call through a function value.
-	indexTree = btree.Map[string, struct{}]
+	// entries sort by (key, row id), and equal keys lie side by side.
+	indexTree = tree.Keys
 )
-
-// rowDegree makes nodes of rows twice as wide as the library's default: a scan
-// goes less often to another place in memory, and lookups are quicker too. What
-// it costs is a larger copy for the first change of a node in a transaction.
-const rowDegree = 64
-
-func newRowTree() *rowTree { return btree.NewMap[int64, row.Record](rowDegree) }
 
 const rowidSize = 8
 
@@ -75,8 +67,8 @@ func (m *keyMaker) append(dst []byte, ix *IndexDef, rec row.Record, rowid int64)
 
 // rival returns a row other than self whose key is that of entry. it belongs
 // to the tree that is asked.
-func rival(it *btree.MapIter[string, struct{}], key string, self int64, hasSelf bool) (int64, bool) {
-	for ok := it.Seek(key); ok; ok = it.Next() {
+func rival(it *tree.KeyIter, key string, self int64, hasSelf bool) (int64, bool) {
+	for ok := it.SeekGE(key); ok; ok = it.Next() {
 		k, rowid := splitEntry(it.Key())
 		if k != key {
 			return 0, false
@@ -90,7 +82,7 @@ func rival(it *btree.MapIter[string, struct{}], key string, self int64, hasSelf 
 
 // buildIndex makes the tree of an index over rows. For a unique index it
 // reports the first two rows of an equal key, the later row first.
-func buildIndex(def *TableDef, ix *IndexDef, rows *rowTree) (tree *indexTree, twins [2]int64, dup bool) {
+func buildIndex(def *TableDef, ix *IndexDef, rows *rowTree) (built *indexTree, twins [2]int64, dup bool) {
 	m := keyMaker{alias: def.RowidAlias}
 	entries := make([]string, 0, rows.Len())
 	nulls := make(map[string]struct{})
@@ -108,7 +100,7 @@ func buildIndex(def *TableDef, ix *IndexDef, rows *rowTree) (tree *indexTree, tw
 		}
 	}
 	slices.Sort(entries)
-	tree = new(indexTree)
+	built = new(indexTree)
 	last, lastRowid := "", int64(math.MinInt64)
 	for i, entry := range entries {
 		key, rowid := splitEntry(entry)
@@ -118,7 +110,7 @@ func buildIndex(def *TableDef, ix *IndexDef, rows *rowTree) (tree *indexTree, tw
 			}
 		}
 		last, lastRowid = key, rowid
-		tree.Load(entry, struct{}{})
+		built.SetString(entry)
 	}
-	return tree, twins, false
+	return built, twins, false
 }

@@ -190,7 +190,7 @@ func (t *replayTable) findMax() { t.max, _, t.hasMax = t.rows.Max() }
 
 func (r *replay) set(t *replayTable, rowid int64, rec row.Record) {
 	if !t.hasMax || rowid > t.max {
-		t.rows.Load(rowid, rec)
+		t.rows.Set(rowid, rec)
 		t.max, t.hasMax = rowid, true
 		t.tally.rows++
 	} else if old, found := t.rows.Set(rowid, rec); found {

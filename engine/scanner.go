@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
-	"github.com/tidwall/btree"
+	"github.com/tidemarkdb/tidemark/engine/tree"
 )
 
 // Entry is one row of a scan.
@@ -23,7 +23,7 @@ type Scanner struct {
 	started bool
 	done    bool
 
-	rows   btree.MapIter[int64, row.Record]
+	rows   tree.RowIter
 	of     *rowTree // that rows iterates
 	lo, hi int64
 
@@ -36,7 +36,7 @@ type Scanner struct {
 	beside bool
 	strays int // rows in a row that did not follow
 
-	entries    btree.MapIter[string, struct{}]
+	entries    tree.KeyIter
 	ofIndex    *indexTree
 	klo, khi   string
 	indexTitle *IndexDef
@@ -129,7 +129,7 @@ func (s *Scanner) follow(rowid int64) (row.Record, error) {
 		s.of, s.rows = s.table.rows, s.table.rows.Iter()
 	}
 	s.strays++
-	if s.beside = s.rows.Seek(rowid) && s.rows.Key() == rowid; !s.beside {
+	if s.beside = s.rows.SeekGE(rowid) && s.rows.Key() == rowid; !s.beside {
 		return s.Fetch(rowid)
 	}
 	return s.rows.Value(), nil
@@ -166,7 +166,7 @@ func (s *Scanner) nextDown(buf []Entry) int {
 	ok := true
 	if !s.started {
 		s.started = true
-		if ok = s.rows.Seek(s.hi); !ok {
+		if ok = s.rows.SeekGE(s.hi); !ok {
 			ok = s.rows.Last()
 		} else if s.rows.Key() > s.hi {
 			ok = s.rows.Prev()
@@ -237,10 +237,10 @@ func (s *Scanner) stepEntry() bool {
 func (s *Scanner) seekEntry() bool {
 	it := &s.entries
 	if !s.desc {
-		ok := it.Seek(s.klo)
+		ok := it.SeekGE(s.klo)
 		if ok {
 			if key, _ := splitEntry(it.Key()); key < s.klo {
-				ok = it.Seek(key + rowidAfter)
+				ok = it.SeekGE(key + rowidAfter)
 			}
 		}
 		return ok
@@ -248,10 +248,10 @@ func (s *Scanner) seekEntry() bool {
 	if s.khi == "" {
 		return it.Last()
 	}
-	ok := it.Seek(s.khi)
+	ok := it.SeekGE(s.khi)
 	if ok {
 		if key, _ := splitEntry(it.Key()); key < s.khi {
-			ok = it.Seek(key + rowidAfter)
+			ok = it.SeekGE(key + rowidAfter)
 		}
 	}
 	if !ok {

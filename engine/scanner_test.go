@@ -127,7 +127,7 @@ func TestScannerBadIndex(t *testing.T) {
 	var m keyMaker
 	m.alias = -1
 	entry, _ := m.append(nil, def.Indexes[0], testRecord(1), 7)
-	table.indexes[0].Set(string(entry), struct{}{})
+	table.indexes[0].SetString(string(entry))
 	if n, err := table.IndexScan(0, "", "", false).Next(make([]Entry, 4)); n != 0 || err == nil {
 		t.Fatalf("%d rows, %v", n, err)
 	}

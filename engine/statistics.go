@@ -57,7 +57,7 @@ func (s Statistics) Keys(ix int, lo, hi string) int {
 	tree := s.indexes[ix]
 	rank := func(key string) int {
 		return sort.Search(tree.Len(), func(i int) bool {
-			entry, _, _ := tree.GetAt(i)
+			entry, _ := tree.GetAt(i)
 			k, _ := splitEntry(entry)
 			return k >= key
 		})
@@ -104,7 +104,7 @@ func (s Statistics) PerKey(ix, n int) float64 {
 	sum := 0.0
 	for k := range samples {
 		at := first + (total-first)*k/samples + (total-first)/(2*samples)
-		entry, _, _ := tree.GetAt(at)
+		entry, _ := tree.GetAt(at)
 		key, _ := splitEntry(entry)
 		prefix := key
 		for _, c := range def.Columns[:n] {
@@ -120,7 +120,7 @@ func (s Statistics) PerKey(ix, n int) float64 {
 // them than to search for their end.
 func (s Statistics) few(tree *indexTree, ix int, prefix string) int {
 	it, n := tree.Iter(), 0
-	for ok := it.Seek(prefix); ok && strings.HasPrefix(it.Key(), prefix); ok = it.Next() {
+	for ok := it.SeekGE(prefix); ok && strings.HasPrefix(it.Key(), prefix); ok = it.Next() {
 		if n++; n == 32 {
 			return s.Keys(ix, prefix, prefix+row.KeyAfter)
 		}

@@ -17,7 +17,7 @@ type Table struct {
 }
 
 func newTable(def *TableDef) *Table {
-	t := &Table{def: def, rows: newRowTree(), indexes: make([]*indexTree, len(def.Indexes))}
+	t := &Table{def: def, rows: new(rowTree), indexes: make([]*indexTree, len(def.Indexes))}
 	for i := range t.indexes {
 		t.indexes[i] = new(indexTree)
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// What a tree takes per entry beside the bytes of record or key: the slots of
-// the entry in a node that is three quarters full, and the rounding up of the
-// string's memory.
+// What a tree takes per entry beside the bytes of record or key: its head and
+// slot in a leaf that is nearly full (rows) or three quarters full (entries),
+// and what the leaf's bytes have to spare.
 const (
-	rowOverhead   = 40
+	rowOverhead   = 24
 	entryOverhead = 32
 	sizeSamples   = 256
 )
@@ -24,7 +24,7 @@ func (t *Table) ResidentBytes() int64 {
 	})
 	for _, ix := range t.indexes {
 		total += estimate(ix.Len(), entryOverhead, func(i int) int {
-			key, _, _ := ix.GetAt(i)
+			key, _ := ix.GetAt(i)
 			return len(key)
 		})
 	}

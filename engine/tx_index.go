@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
-	"github.com/tidwall/btree"
+	"github.com/tidemarkdb/tidemark/engine/tree"
 )
 
 // txIndex is one index of a handle.
 type txIndex struct {
 	def  *IndexDef
 	tree *indexTree
-	it   btree.MapIter[string, struct{}] // over tree
-	of   *indexTree                      // that it was made for
+	it   tree.KeyIter // over tree
+	of   *indexTree   // that it was made for
 
 	// The row Conflict was last asked about and found no rival for, with its
 	// entry: an Insert or Update of that row right after makes no key again.
@@ -73,16 +73,16 @@ func (x *txIndex) isFree(rec row.Record, rowid int64, puts uint64) bool {
 
 func (h *TxTable) addEntry(x *txIndex, rec row.Record, rowid int64) {
 	if x.isFree(rec, rowid, h.puts) {
-		x.tree.Set(x.free.entry, struct{}{})
+		x.tree.SetString(x.free.entry)
 		return
 	}
 	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
-	x.tree.Set(string(h.newKey), struct{}{})
+	x.tree.Set(h.newKey)
 }
 
 func (h *TxTable) dropEntry(x *txIndex, rec row.Record, rowid int64) {
 	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, rec, rowid)
-	x.tree.Delete(string(h.oldKey))
+	x.tree.Delete(h.oldKey)
 }
 
 // moveEntry re-keys a row; an index none of whose columns changed is left
@@ -93,6 +93,6 @@ func (h *TxTable) moveEntry(x *txIndex, old, rec row.Record, rowid int64) {
 	if slices.Equal(h.oldKey, h.newKey) {
 		return
 	}
-	x.tree.Delete(string(h.oldKey))
-	x.tree.Set(string(h.newKey), struct{}{})
+	x.tree.Delete(h.oldKey)
+	x.tree.Set(h.newKey)
 }

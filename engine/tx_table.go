@@ -102,7 +102,7 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 		}
 	}
 	if !h.hasMax || rowid > h.max {
-		h.rows.Load(rowid, rec)
+		h.rows.Set(rowid, rec)
 		h.max, h.hasMax = rowid, true
 	} else if prev, taken := h.rows.Set(rowid, rec); taken {
 		h.rows.Set(rowid, prev)

@@ -91,7 +91,7 @@ func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) 
 	}
 	for it := t.rows.Iter(); it.Next(); {
 		buf, _ = keys.append(buf[:0], ix, it.Value(), it.Key())
-		if _, found := tree.Get(string(buf)); !found {
+		if !tree.Has(buf) {
 			report(fmt.Sprintf("index %q has no entry for row %d", ix.Name, it.Key()))
 		}
 	}

@@ -38,6 +38,7 @@ type session struct {
 	committed engine.LSN
 	hasCommit bool
 
+	handled []*table  // that have a handle of tx
 	tables  []*table  // connected, so that the collector sees what C holds
 	idle    []*cursor // closed cursors, kept for their memory
 	modules []*rowModule
@@ -78,8 +79,19 @@ func (c *Conn) Snapshot() *engine.Snapshot { return c.snap }
 // transaction no xBegin came to stays with the caller, who ends it himself and
 // sets nil.
 func (c *Conn) SetTx(tx *engine.Tx) {
+	c.dropHandles()
 	c.tx = tx
 	c.txs = txState{marks: c.txs.marks[:0]}
+}
+
+// dropHandles lets go of the last transaction, which refers to what the tables
+// held before it.
+func (c *Conn) dropHandles() {
+	for i, t := range c.handled {
+		t.h, t.tx = nil, nil
+		c.handled[i] = nil
+	}
+	c.handled = c.handled[:0]
 }
 
 // Tx returns the transaction that is set; nil also after SQLite ended it.

@@ -173,6 +173,7 @@ func (t *table) handle() (*engine.TxTable, error) {
 	if t.h == nil {
 		return nil, engine.ErrTxDone
 	}
+	t.c.handled = append(t.c.handled, t)
 	return t.h, nil
 }
 

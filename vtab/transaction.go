@@ -112,6 +112,7 @@ func txRollback(tls *libc.TLS, p uintptr) (rc int32) {
 // endTx forgets the transaction before it is ended: nothing must use it after
 // that, also when ending it panics.
 func (c *Conn) endTx() {
+	c.dropHandles()
 	c.tx = nil
 	c.txs = txState{marks: c.txs.marks[:0]}
 }

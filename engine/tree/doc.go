@@ -1,0 +1,19 @@
+// Package tree holds the rows and the index entries of a table in memory: B+trees
+// that are copied on write, whose leaves keep the bytes of their entries side by
+// side and hold no pointers into them.
+//
+// A copy of a tree (IsoCopy) costs the same whatever its size: both share all
+// nodes, and either one copies a node before it first changes it. So a tree that
+// nobody writes to may be read by any number of goroutines, and what was read
+// stays as it is.
+//
+// An entry costs its bytes and 16 more: a head, which is the number or the first
+// eight bytes that order it, and the place of its bytes. Entries that arrive in
+// ascending order fill leaves entirely.
+//
+// # Caveats
+//
+//   - One goroutine at a time writes to a tree, and IsoCopy counts as a write.
+//   - An iterator must seek again after its tree was written to.
+//   - A string that was read keeps the bytes of its whole leaf alive, a few KiB.
+package tree

@@ -1,0 +1,108 @@
+package tree
+
+import "github.com/tidemarkdb/tidemark/engine/row"
+
+// Rows are the records of a table by row id. The zero Rows is empty.
+type Rows struct{ t base }
+
+// rowHead makes unsigned numbers that sort as row ids do.
+func rowHead(id int64) uint64 { return uint64(id) ^ 1<<63 }
+
+func rowid(head uint64) int64 { return int64(head ^ 1<<63) }
+
+// IsoCopy returns a copy in constant time. Nobody may write to r meanwhile.
+func (r *Rows) IsoCopy() *Rows { return &Rows{r.t.isoCopy()} }
+
+// Len returns the number of rows.
+func (r *Rows) Len() int { return r.t.len() }
+
+// Get returns the record of a row.
+func (r *Rows) Get(id int64) (row.Record, bool) {
+	rec, ok := find(&r.t, rowHead(id), "")
+	return row.Record(rec), ok
+}
+
+// Set stores a copy of a record and returns the one the row had.
+func (r *Rows) Set(id int64, rec row.Record) (row.Record, bool) {
+	old, had := set(&r.t, rowHead(id), string(rec))
+	return row.Record(old), had
+}
+
+// Delete removes a row and returns its record.
+func (r *Rows) Delete(id int64) (row.Record, bool) {
+	old, had := remove(&r.t, rowHead(id), "")
+	return row.Record(old), had
+}
+
+// Max returns the row of the largest id, false when there is none.
+func (r *Rows) Max() (int64, row.Record, bool) {
+	n := r.t.root
+	if n == nil || n.count == 0 {
+		return 0, "", false
+	}
+	for n.leaves == nil {
+		n = n.kids[len(n.kids)-1]
+	}
+	l := n.leaves[len(n.leaves)-1]
+	return rowid(l.heads[l.n-1]), row.Record(l.entry(l.n - 1)), true
+}
+
+// GetAt returns row i of all, in the order of their ids.
+func (r *Rows) GetAt(i int) (int64, row.Record, bool) {
+	if i < 0 || i >= r.Len() {
+		return 0, "", false
+	}
+	l, k := r.t.at(i)
+	return rowid(l.heads[k]), row.Record(l.entry(k)), true
+}
+
+// Ascend calls f with the rows from an id on until it returns false.
+func (r *Rows) Ascend(from int64, f func(id int64, rec row.Record) bool) {
+	if r.t.root != nil {
+		ascend(r.t.root, rowHead(from), f)
+	}
+}
+
+func ascend(n *inner, from uint64, f func(int64, row.Record) bool) bool {
+	at := child(n, false, from, "")
+	for _, k := range n.kids[min(at, len(n.kids)):] {
+		if !ascend(k, from, f) {
+			return false
+		}
+	}
+	for _, l := range n.leaves[min(at, len(n.leaves)):] {
+		i, _ := search(l, false, from, "")
+		data := l.data
+		for ; i < l.n; i++ {
+			s := l.slots[i]
+			if !f(rowid(l.heads[i]), row.Record(data[s.at:s.at+s.size])) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// RowIter walks over rows in the order of their ids.
+type RowIter struct{ it iter }
+
+// Iter returns an iterator before the first row and behind the last.
+func (r *Rows) Iter() RowIter { return RowIter{iter{t: &r.t}} }
+
+// SeekGE goes to the first row whose id is at least id.
+func (i *RowIter) SeekGE(id int64) bool { return seek(&i.it, rowHead(id), "") }
+
+// Last goes to the last row.
+func (i *RowIter) Last() bool { return i.it.end(true) }
+
+// Next goes to the next row, from the start to the first.
+func (i *RowIter) Next() bool { return i.it.next() }
+
+// Prev goes to the row before, from the start to the last.
+func (i *RowIter) Prev() bool { return i.it.prev() }
+
+// Key returns the id of the row.
+func (i *RowIter) Key() int64 { return rowid(i.it.leaf.heads[i.it.i]) }
+
+// Value returns the record.
+func (i *RowIter) Value() row.Record { return row.Record(i.it.leaf.entry(i.it.i)) }

@@ -1,0 +1,264 @@
+package tree
+
+import "slices"
+
+// base is a tree of entries ordered by head and, if keyed, by their bytes.
+type base struct {
+	root  *inner
+	own   *mark
+	keyed bool
+
+	// The last leaf and the nodes above it, while all of them may be changed in
+	// place: entries that come in ascending order go there without a search.
+	edge  *leaf
+	above []*inner
+}
+
+// isoCopy returns a tree of the same entries. Neither of the two changes a node
+// of the other afterwards.
+func (t *base) isoCopy() base {
+	t.own, t.edge = new(mark), nil
+	return base{root: t.root, own: new(mark), keyed: t.keyed}
+}
+
+func (t *base) len() int {
+	if t.root == nil {
+		return 0
+	}
+	return t.root.count
+}
+
+// find returns an entry.
+func find[K bytesLike](t *base, head uint64, key K) (string, bool) {
+	n := t.root
+	if n == nil {
+		return "", false
+	}
+	for n.leaves == nil {
+		n = n.kids[child(n, t.keyed, head, key)]
+	}
+	l := n.leaves[child(n, t.keyed, head, key)]
+	i, ok := search(l, t.keyed, head, key)
+	if !ok {
+		return "", false
+	}
+	return l.entry(i), true
+}
+
+// mutable makes *p a node that the tree may change.
+func (t *base) mutable(p **inner) *inner {
+	if (*p).own != t.own {
+		*p = (*p).clone(t.own)
+	}
+	return *p
+}
+
+func (t *base) mutableLeaf(p **leaf) *leaf {
+	if (*p).own != t.own {
+		*p = (*p).clone(t.own)
+	}
+	return *p
+}
+
+// set stores bytes under a key, which in a keyed tree are the same. It returns
+// the entry that had the key.
+func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
+	if l := t.edge; l != nil && head > l.heads[l.n-1] && !l.crowded(len(b)) {
+		insert(l, l.n, head, b)
+		for _, n := range t.above {
+			n.count++
+		}
+		return "", false
+	}
+	if t.own == nil {
+		t.own = new(mark)
+	}
+	if t.root == nil {
+		t.root = &inner{own: t.own, leaves: []*leaf{{own: t.own}}}
+	}
+	old, had, right, sep, tail := put(t, &t.root, head, b)
+	if right != nil {
+		t.root = &inner{own: t.own, kids: []*inner{t.root, right}}
+		t.root.separate(0, t.keyed, sep, tail)
+		t.root.recount()
+	}
+	t.findEdge(head)
+	return old, had
+}
+
+// findEdge notes the last leaf if that is where an entry was just put.
+func (t *base) findEdge(head uint64) {
+	t.edge, t.above = nil, t.above[:0]
+	for n := t.root; n.own == t.own; n = n.kids[len(n.kids)-1] {
+		t.above = append(t.above, n)
+		if n.leaves == nil {
+			continue
+		}
+		if l := n.leaves[len(n.leaves)-1]; l.own == t.own && l.n > 0 && l.heads[l.n-1] == head {
+			t.edge = l
+		}
+		return
+	}
+}
+
+// put is set below a node. When the node had to be split it returns the new one,
+// and the head and key it begins with.
+func put[K bytesLike](t *base, p **inner, head uint64, b K) (old string, had bool, right *inner, sep uint64, tail string) {
+	n := t.mutable(p)
+	at := child(n, t.keyed, head, b)
+	grown := false
+	if n.leaves != nil {
+		old, had, grown = putLeaf(t, n, at, head, b)
+	} else {
+		var kid *inner
+		if old, had, kid, sep, tail = put(t, &n.kids[at], head, b); kid != nil {
+			n.kids = slices.Insert(n.kids, at+1, kid)
+			n.separate(at, t.keyed, sep, tail)
+			grown = true
+		}
+	}
+	if !had {
+		n.count++
+	}
+	if grown && n.fan() > maxKids {
+		right, sep, tail = n.split(at+1, t.keyed)
+		return old, had, right, sep, tail
+	}
+	return old, had, nil, 0, ""
+}
+
+// putLeaf is put in leaf at of a node; grown says that there is one more leaf.
+func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old string, had, grown bool) {
+	l := t.mutableLeaf(&n.leaves[at])
+	i, found := search(l, t.keyed, head, b)
+	var right *leaf
+	switch {
+	case found:
+		old = l.entry(i)
+		if t.keyed {
+			return old, true, false
+		}
+		replace(l, i, b)
+		if l.n == 1 || l.live <= 2*maxBytes {
+			return old, true, false
+		}
+		right = l.split(l.n / 2)
+	case !l.crowded(len(b)):
+		insert(l, i, head, b)
+		return "", false, false
+	case i == l.n:
+		right = l.split(i)
+		insert(right, 0, head, b)
+	case i == 0:
+		right = l.split(0)
+		insert(l, 0, head, b)
+	default:
+		cut := l.n / 2
+		if right = l.split(cut); i <= cut {
+			insert(l, i, head, b)
+		} else {
+			insert(right, i-cut, head, b)
+		}
+	}
+	n.leaves = slices.Insert(n.leaves, at+1, right)
+	sep, tail := right.least(t.keyed)
+	n.separate(at, t.keyed, sep, tail)
+	return old, found, true
+}
+
+// remove takes an entry out and returns it.
+func remove[K bytesLike](t *base, head uint64, key K) (old string, had bool) {
+	if _, ok := find(t, head, key); !ok {
+		return "", false // nothing is copied for nothing
+	}
+	if t.own == nil {
+		t.own = new(mark)
+	}
+	t.edge = nil
+	old = take(t, &t.root, head, key)
+	for len(t.root.kids) == 1 {
+		t.root = t.root.kids[0]
+	}
+	return old, true
+}
+
+// take is remove below a node that has the entry.
+func take[K bytesLike](t *base, p **inner, head uint64, key K) (old string) {
+	n := t.mutable(p)
+	n.count--
+	at := child(n, t.keyed, head, key)
+	if n.leaves != nil {
+		l := t.mutableLeaf(&n.leaves[at])
+		i, _ := search(l, t.keyed, head, key)
+		old = l.entry(i)
+		l.remove(i)
+		if l.n < few && !t.joinLeaves(n, at-1) {
+			t.joinLeaves(n, at)
+		}
+		return old
+	}
+	old = take(t, &n.kids[at], head, key)
+	if n.kids[at].fan() < fewKids && !t.joinKids(n, at-1) {
+		t.joinKids(n, at)
+	}
+	return old
+}
+
+// joinLeaves makes one leaf of leaves i and i+1 if it leaves room for more.
+func (t *base) joinLeaves(n *inner, i int) bool {
+	if i < 0 || i+1 >= len(n.leaves) {
+		return false
+	}
+	a, b := n.leaves[i], n.leaves[i+1]
+	switch {
+	case a.n == 0 || b.n == 0:
+		n.drop(i, a.n == 0, t.keyed)
+		return true
+	case a.n+b.n > maxEntries*3/4 || a.live+b.live > maxBytes*3/4:
+		return false
+	}
+	t.mutableLeaf(&n.leaves[i]).absorb(b)
+	n.drop(i, false, t.keyed)
+	return true
+}
+
+// joinKids is joinLeaves of inner nodes.
+func (t *base) joinKids(n *inner, i int) bool {
+	if i < 0 || i+1 >= len(n.kids) {
+		return false
+	}
+	a, b := n.kids[i], n.kids[i+1]
+	switch {
+	case a.count == 0 || b.count == 0:
+		n.drop(i, a.count == 0, t.keyed)
+		return true
+	case a.fan()+b.fan() > maxKids*3/4:
+		return false
+	}
+	tail := ""
+	if t.keyed {
+		tail = n.tails[i]
+	}
+	t.mutable(&n.kids[i]).absorb(b, t.keyed, n.heads[i], tail)
+	n.drop(i, false, t.keyed)
+	return true
+}
+
+// at returns the leaf and the position in it of entry i of all.
+func (t *base) at(i int) (*leaf, int) {
+	n := t.root
+	for n.leaves == nil {
+		k := 0
+		for i >= n.kids[k].count {
+			i -= n.kids[k].count
+			k++
+		}
+		n = n.kids[k]
+	}
+	k := 0
+	for i >= n.leaves[k].n {
+		i -= n.leaves[k].n
+		k++
+	}
+	return n.leaves[k], i
+}
