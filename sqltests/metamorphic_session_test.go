@@ -1,0 +1,249 @@
+package sqltests
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// metaQueryer is what statements run on: the pool, a connection or one that is
+// kept for a transaction.
+type metaQueryer interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+	PrepareContext(context.Context, string) (*sql.Stmt, error)
+}
+
+func word(text string) string {
+	first, _, _ := strings.Cut(strings.ToUpper(text), " ")
+	return first
+}
+
+// pin gives the session a connection for a transaction, or for ever.
+func (r *metaRun) pin(s *metaSession, text string) (err error) {
+	if w := word(text); s.conn == nil && (r.pool() == 0 || w == "BEGIN" || w == "SAVEPOINT") {
+		s.conn, err = r.db.Conn(r.ctx)
+		s.kept = map[string]*sql.Stmt{}
+	}
+	return err
+}
+
+// on returns what the session's statements run on.
+func (r *metaRun) on(s *metaSession) (metaQueryer, map[string]*sql.Stmt) {
+	if s.conn != nil {
+		return s.conn, s.kept
+	}
+	return r.db, r.kept
+}
+
+// settle asks whether the session is in a transaction and gives back what was
+// kept for one.
+func (r *metaRun) settle(s *metaSession) error {
+	if s.conn == nil {
+		return nil
+	}
+	_, err := s.conn.ExecContext(r.ctx, "BEGIN DEFERRED")
+	if code(err) == 516 && s.tx != nil { // a conflict ended what BeginTx began
+		s.tx.Rollback()
+		s.tx = nil
+		_, err = s.conn.ExecContext(r.ctx, "BEGIN DEFERRED")
+	}
+	if err == nil {
+		_, err = s.conn.ExecContext(r.ctx, "COMMIT")
+		s.within = false
+	} else if strings.Contains(err.Error(), "within a transaction") {
+		s.within, err = true, nil
+	}
+	if err != nil {
+		return fmt.Errorf("is a transaction open? %w", err)
+	}
+	if !s.within && s.tx != nil { // a text ended it
+		s.tx.Rollback()
+		s.tx = nil
+	}
+	if !s.within && r.pool() > 0 {
+		s.unpin()
+	}
+	return nil
+}
+
+// exec runs a statement without rows.
+func (r *metaRun) exec(s *metaSession, o metaOp) (string, error) {
+	if err := r.pin(s, o.text); err != nil {
+		return "", err
+	}
+	before := s.within
+	res, err := r.execute(s, o)
+	out := "ok"
+	if err != nil {
+		if code(err) < 0 {
+			return "", err
+		}
+		out = metaError(err)
+	} else if w := word(o.text); w == "INSERT" || w == "REPLACE" || w == "UPDATE" || w == "DELETE" || w == "WITH" {
+		n, _ := res.RowsAffected()
+		out = fmt.Sprint(n, " rows")
+		id, _ := res.LastInsertId()
+		// The last id of a connection is that of its last row with a rowid.
+		if into := metaInto.FindStringSubmatch(o.text); n > 0 && into != nil && into[1][0] != 'w' {
+			out += fmt.Sprint(", last id ", id)
+		}
+	}
+	if err := r.settle(s); err != nil {
+		return "", err
+	}
+	if s.within != before {
+		out += fmt.Sprint(", in a transaction: ", s.within)
+	}
+	return out, nil
+}
+
+func (r *metaRun) execute(s *metaSession, o metaOp) (sql.Result, error) {
+	if r.set["@begin"] == "api" {
+		switch {
+		case o.text == "BEGIN" && s.tx == nil:
+			tx, err := s.conn.BeginTx(r.ctx, nil)
+			if err == nil {
+				s.tx = tx
+			}
+			return nil, err
+		case o.text == "COMMIT" && s.tx != nil, o.text == "ROLLBACK" && s.tx != nil:
+			tx := s.tx
+			s.tx = nil
+			if o.text == "COMMIT" {
+				return nil, tx.Commit()
+			}
+			return nil, tx.Rollback()
+		}
+	}
+	q, _ := r.on(s)
+	st, closes, err := r.prepare(s, o.text)
+	switch {
+	case err != nil:
+		return nil, err
+	case st == nil:
+		return q.ExecContext(r.ctx, r.lie(o.text), o.values()...)
+	case closes:
+		defer st.Close()
+	}
+	return st.ExecContext(r.ctx, o.values()...)
+}
+
+// prepare returns a statement for the text when the set wants one, and whether
+// it is for one use.
+func (r *metaRun) prepare(s *metaSession, text string) (st *sql.Stmt, closes bool, err error) {
+	q, kept := r.on(s)
+	switch r.set["@text"] {
+	case "prepared":
+		st, err = q.PrepareContext(r.ctx, r.lie(text))
+		return st, true, err
+	case "kept":
+		if st = kept[text]; st == nil {
+			if st, err = q.PrepareContext(r.ctx, r.lie(text)); err == nil {
+				kept[text] = st
+			}
+		}
+	}
+	return st, false, err
+}
+
+// lie changes texts in tests of the runner itself: the set's @lie is a text and
+// what takes its place.
+func (r *metaRun) lie(text string) string {
+	from, to, _ := strings.Cut(r.set["@lie"], "→")
+	if from == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, from, to)
+}
+
+func (r *metaRun) start(s *metaSession, o metaOp) (*sql.Rows, func(), error) {
+	if err := r.pin(s, o.text); err != nil {
+		return nil, nil, err
+	}
+	q, _ := r.on(s)
+	st, closes, err := r.prepare(s, o.text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if st == nil {
+		rows, err := q.QueryContext(r.ctx, r.lie(o.text), o.values()...)
+		return rows, func() {}, err
+	}
+	rows, err := st.QueryContext(r.ctx, o.values()...)
+	done := func() {
+		if closes {
+			st.Close()
+		}
+	}
+	if err != nil {
+		done()
+	}
+	return rows, done, err
+}
+
+// query runs a statement with rows.
+func (r *metaRun) query(s *metaSession, o metaOp) (string, error) {
+	rows, done, err := r.start(s, o)
+	var lines []string
+	if err == nil {
+		lines, err = readRows(rows)
+		err = errors.Join(err, rows.Close())
+		done()
+	}
+	return metaLines(o, lines, err)
+}
+
+// metaLines makes the entry of rows and of the error behind them.
+func metaLines(o metaOp, lines []string, err error) (string, error) {
+	if err != nil {
+		if code(err) < 0 {
+			return "", err
+		}
+		return metaError(err), nil // how many rows came before it is no promise
+	}
+	if o.canonical {
+		for i := range lines {
+			lines[i] = canonical(lines[i])
+		}
+	}
+	if o.anyOrder {
+		slices.Sort(lines)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// openRows reads two rows and leaves the others for later.
+func (r *metaRun) openRows(s *metaSession, o metaOp) (string, error) {
+	rows, done, err := r.start(s, o)
+	if err != nil {
+		return metaLines(o, nil, err)
+	}
+	s.cursor, s.from, s.done = rows, o, done
+	for range 2 {
+		if !rows.Next() {
+			return s.drain(), nil
+		}
+	}
+	// The rows are in the entry of the operation that drains them.
+	return "open", nil
+}
+
+// drain reads and closes the open rows. The first two are gone, the same for all.
+func (s *metaSession) drain() string {
+	if s.cursor == nil {
+		return ""
+	}
+	lines, err := readRows(s.cursor)
+	err = errors.Join(err, s.cursor.Close())
+	s.done()
+	s.cursor = nil
+	out, err := metaLines(s.from, lines, err)
+	if err != nil {
+		out = err.Error()
+	}
+	return out + "\n"
+}
