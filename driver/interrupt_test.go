@@ -51,6 +51,26 @@ func TestInterrupt(t *testing.T) {
 	expect(t, c, 3, "SELECT a FROM t")
 }
 
+// A scan that finds nothing ends with its context, too.
+func TestInterruptInsideScan(t *testing.T) {
+	db := testDB(t, "")
+	c := testConn(t, db)
+	mustExec(t, c, "CREATE TABLE a(r REAL, g); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<20000) INSERT INTO a(r) SELECT i*1.5 FROM n")
+	for _, text := range []string{
+		"SELECT count(*) FROM a x, a y WHERE y.r < -x.r",
+		"SELECT count(*) FROM a x WHERE EXISTS (SELECT 1 FROM a y WHERE y.r < -x.r)",
+		"UPDATE a SET g = (SELECT count(*) FROM a b WHERE b.r < -a.r)",
+		"DELETE FROM a WHERE EXISTS (SELECT 1 FROM a b WHERE b.r < -a.r)",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		if _, err := c.ExecContext(ctx, text); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", text, err)
+		}
+		cancel()
+	}
+	expect(t, c, 20000, "SELECT count(*) FROM a WHERE g IS NULL")
+}
+
 // The context of one statement ends that one alone.
 func TestInterruptSparesOthers(t *testing.T) {
 	db := testDB(t, "")

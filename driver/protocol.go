@@ -258,10 +258,15 @@ func (c *conn) sqliteError(ctx context.Context, err error) error {
 			return cause
 		}
 	}
-	if side := c.db.LastError(); side != nil {
-		return side
+	side := c.db.LastError()
+	if side == nil {
+		return err
 	}
-	return err
+	// A scan that is interrupted does not say so to SQLite, see vtab.refuse.
+	if cause := ctx.Err(); cause != nil && errors.As(side, &native) && Code(native.Code) == ErrInterrupt {
+		return cause
+	}
+	return side
 }
 
 func errNoSavepoint(name string) error {

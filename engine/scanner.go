@@ -97,23 +97,15 @@ func (s *Scanner) Skip(prefix string) {
 	s.started = false
 }
 
-// Fetch reads the record of a row that NextKeys named.
-func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
-	rec, found := s.table.rows.Get(rowid)
-	if !found {
-		return "", fmt.Errorf("%w: %q has row %d", ErrBadIndex, s.indexTitle.Name, rowid)
-	}
-	return rec, nil
-}
-
-// maxStrays is how many rows may be somewhere else before follow gives up.
+// maxStrays is how many rows may be somewhere else before Fetch gives up.
 const maxStrays = 4
 
-// follow is Fetch of the rows of a scan in their order: the next one is looked
-// for where the last one was, until that proves to be of no use.
-func (s *Scanner) follow(rowid int64) (row.Record, error) {
+// Fetch reads the record of a row of the scan. Rows are asked for in their
+// order: the next one is looked for where the last one was, until that proves to
+// be of no use.
+func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
 	if s.strays >= maxStrays {
-		return s.Fetch(rowid)
+		return s.get(rowid)
 	}
 	if s.beside {
 		if s.desc {
@@ -130,9 +122,17 @@ func (s *Scanner) follow(rowid int64) (row.Record, error) {
 	}
 	s.strays++
 	if s.beside = s.rows.SeekGE(rowid) && s.rows.Key() == rowid; !s.beside {
-		return s.Fetch(rowid)
+		return s.get(rowid)
 	}
 	return s.rows.Value(), nil
+}
+
+func (s *Scanner) get(rowid int64) (row.Record, error) {
+	rec, found := s.table.rows.Get(rowid)
+	if !found {
+		return "", fmt.Errorf("%w: %q has row %d", ErrBadIndex, s.indexTitle.Name, rowid)
+	}
+	return rec, nil
 }
 
 // nextUp walks the tree from s.lo on. Calling Ascend once a block is quicker
@@ -206,7 +206,7 @@ func (s *Scanner) nextIndexed(buf []Entry, keys []string) (int, error) {
 		if keys != nil {
 			keys[n], buf[n] = key, Entry{Rowid: rowid}
 		} else {
-			rec, err := s.follow(rowid)
+			rec, err := s.Fetch(rowid)
 			if err != nil {
 				s.done = true
 				return n, err

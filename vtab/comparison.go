@@ -19,7 +19,7 @@ import (
 
 // comparison returns how the value of a constraint on a column of affinity
 // column is converted (see the letters of a plan), the collation, and whether it
-// is about a column of a row value in an IN. The letter 0 means that an index
+// is about a column of a row value. The letter 0 means that an index
 // cannot answer the comparison.
 func (pl *planner) comparison(at int, op uint8, column row.Affinity, declared row.Collation) (letter byte, coll row.Collation, vector bool) {
 	coll, ok := row.CollationByName(goString(lib.Xsqlite3_vtab_collation(pl.tls, pl.info, int32(at))))
@@ -72,8 +72,16 @@ func (pl *planner) affinityOf(at int) (aff uint8, vector, ok bool) {
 	column := expr(e.FpLeft)
 	if column.Fop == lib.TK_VECTOR {
 		vector = true
-		field = int(tm.Fu.Fx.FiField) - 1
-		if column = listItem(*(*uintptr)(unsafe.Pointer(&column.Fx)), field); column == nil || e.Fop != lib.TK_IN || e.Fflags&lib.EP_xIsSelect == 0 {
+		switch e.Fop {
+		case lib.TK_IN:
+			if field = int(tm.Fu.Fx.FiField) - 1; e.Fflags&lib.EP_xIsSelect == 0 {
+				return 0, false, false
+			}
+		case lib.TK_LT, lib.TK_LE, lib.TK_GT, lib.TK_GE: // about its first column, which may be equal
+		default:
+			return 0, false, false
+		}
+		if column = listItem(*(*uintptr)(unsafe.Pointer(&column.Fx)), field); column == nil {
 			return 0, false, false
 		}
 	}
@@ -85,6 +93,11 @@ func (pl *planner) affinityOf(at int) (aff uint8, vector, ok bool) {
 	switch {
 	case e.FpRight != 0:
 		other = expr(e.FpRight)
+		if vector {
+			if other = vectorItem(other); other == nil {
+				return 0, false, false
+			}
+		}
 	case e.Fflags&lib.EP_xIsSelect != 0:
 		other = ofSelect(e, field)
 	default: // IN (list)
@@ -177,6 +190,17 @@ func ofSelect(e *lib.TExpr, column int) *lib.TExpr {
 		return nil
 	}
 	return listItem((*lib.TSelect)(unsafe.Pointer(sel)).FpEList, column)
+}
+
+// vectorItem returns the first column of a row value.
+func vectorItem(e *lib.TExpr) *lib.TExpr {
+	switch {
+	case e.Fop == lib.TK_VECTOR:
+		return listItem(*(*uintptr)(unsafe.Pointer(&e.Fx)), 0)
+	case e.Fop == lib.TK_SELECT && e.Fflags&lib.EP_xIsSelect != 0:
+		return ofSelect(e, 0)
+	}
+	return nil
 }
 
 // listItem returns an item of an ExprList, which ends in an array of them, right

@@ -185,7 +185,8 @@ func (pl *planner) plan() int32 {
 		var vector bool
 		tm.letter, tm.coll, vector = pl.comparison(i, con.Fop, def.Columns[col].Affinity, def.Columns[col].Collation)
 		if tm.letter != 0 {
-			tm.in = tm.in || vector
+			tm.in = tm.in || vector && isEquality(con.Fop)
+			pl.partly = pl.partly || vector
 			tm.constant = pl.isConstant(i)
 			tm.derived = pl.isDerived(i)
 			others = append(others, tm)

@@ -2,6 +2,7 @@ package vtab
 
 import (
 	"math"
+	"slices"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -18,7 +19,8 @@ type candidate struct {
 	ordered bool // gives the order asked for
 	desc    bool
 	unique  bool // at most one row
-	keyed   bool // its keys have all columns that are read
+	keyed   bool // its keys have all columns that are used
+	told    bool // and tell their values
 	first   bool // the first row is the one that min wants
 	cost    float64
 	rows    float64
@@ -67,10 +69,13 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 	}
 	cand.unique = cand.unique && len(cand.eq) == len(ix.Columns)
 	cand.ordered, cand.desc = pl.orderedBy(ix, len(cand.eq))
-	cand.keyed = pl.keyed(ix)
+	cand.keyed, cand.told = pl.keyed(ix)
 	step := 4.0
-	if cand.keyed {
+	switch {
+	case cand.told:
 		step = 2
+	case cand.keyed: // what is only compared need not be told
+		step = 3
 	}
 	cand.tests = pl.leftOver(others, cand.answers)
 	if at := len(cand.eq); at < len(ix.Columns) && ix.Columns[at].Column == pl.min && pl.everything(at+len(cand.bounds)+len(cand.tests)) &&
@@ -158,20 +163,26 @@ func bounds(terms []term, ic engine.IndexColumn, alias int) []term {
 	return found
 }
 
-// keyed reports whether the keys of an index tell every column that the
-// statement reads. SQLite's mask has one bit for all columns from the 64th on.
-func (pl *planner) keyed(ix *engine.IndexDef) bool {
+// keyed reports whether an index has every column that the statement uses, and
+// whether its keys tell their values. SQLite's mask has one bit for all columns
+// from the 64th on.
+func (pl *planner) keyed(ix *engine.IndexDef) (has, told bool) {
 	def := pl.t.info.Def
 	used := uint64(pl.ii.FcolUsed)
 	if used>>63 != 0 && len(def.Columns) > 63 {
-		return false
+		return false, false
 	}
+	told = true
 	for col := range min(63, len(def.Columns)) {
-		if used>>col&1 != 0 && col != def.RowidAlias && !tells(ix, def, col) {
-			return false
+		if used>>col&1 == 0 || col == def.RowidAlias {
+			continue
 		}
+		if !slices.ContainsFunc(ix.Columns, func(ic engine.IndexColumn) bool { return ic.Column == col }) {
+			return false, false
+		}
+		told = told && tells(ix, def, col)
 	}
-	return true
+	return true, told
 }
 
 // tells reports whether an index is likely to tell a column's values: see
@@ -185,7 +196,7 @@ func tells(ix *engine.IndexDef, def *engine.TableDef, col int) bool {
 		case row.AffInteger, row.AffNumeric, row.AffReal:
 			return true
 		case row.AffText:
-			return ic.Collation == row.Binary && !ic.Desc
+			return ic.Collation == row.Binary
 		}
 	}
 	return false
@@ -199,7 +210,7 @@ func (pl *planner) distinct(cand candidate) bool {
 	if alias := def.RowidAlias; alias >= 0 && (alias >= 63 || uint64(pl.ii.FcolUsed)>>alias&1 != 0) {
 		return false
 	}
-	return lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) == 2 && pl.wholeWhere() != nil &&
+	return cand.told && lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) == 2 && pl.wholeWhere() != nil &&
 		pl.everything(len(cand.eq)+len(cand.bounds)+len(cand.tests))
 }
 

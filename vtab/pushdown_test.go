@@ -184,6 +184,14 @@ func (m *matrix) column(i int) {
 		m.ask(from+"d = ? AND c >= ? COLLATE NOCASE", row.IntValue(1), values[k])
 		m.ask(from + "id IN (1,7,NULL,7," + lit + ",'3')")
 		m.ask(from + "c IN (NULL," + lit + "," + lit + "," + matrixLiterals[(k+1)%len(matrixLiterals)] + ")")
+		for _, row := range []string{"(c,d) < (%s,1)", "(c,d) >= (%s,1)", "(d,c) <= (1,%s)", "(d,c) > (0,%s)", "(c,d) > (SELECT %s, 0)", "(c,d) >= (%s COLLATE NOCASE, 0)", "(c,d) <= (%s, 0 COLLATE NOCASE)", "(%s,1) < (c,d)", "d = 1 AND (c,id) > (%s,20)"} {
+			m.ask(from + fmt.Sprintf(row, lit))
+			if k%6 == 0 {
+				m.ask(from + fmt.Sprintf(row, lit) + " ORDER BY c, d, id LIMIT 5")
+				m.ask("SELECT min(id) FROM " + tab + " WHERE " + fmt.Sprintf(row, lit))
+				m.ask("SELECT DISTINCT d FROM " + tab + " WHERE " + fmt.Sprintf(row, lit))
+			}
+		}
 		m.ask(from + "c NOT IN (" + lit + "," + matrixLiterals[(k+1)%len(matrixLiterals)] + ")")
 		m.ask(from + "d IN (0,1) AND c = " + lit)
 		for _, where := range []string{"c > " + lit, "c = " + lit, "d = 1 AND c <= " + lit, "c IS NOT " + lit, "id > 9 AND c <> " + lit, "c IN (NULL, " + lit + ")", "c IS NULL AND d = 1"} {

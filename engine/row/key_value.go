@@ -68,7 +68,7 @@ func keyDouble(term string, desc bool) float64 {
 // it: the value was stored in a column of affinity a and the index orders it by
 // c. Of numbers a key keeps neither the class nor the sign of zero, so only an
 // affinity that leaves one class for a number decides; of texts it keeps what
-// the collation sees. The value borrows from term.
+// the collation sees. The value borrows from term, unless desc.
 func KeyValue(term string, a Affinity, c Collation, desc bool) (Value, bool) {
 	if term == "" {
 		return Value{}, false
@@ -86,10 +86,15 @@ func KeyValue(term string, a Affinity, c Collation, desc bool) (Value, bool) {
 		}
 		return numberOfKey(keyDouble(term, desc), a)
 	case keyText, keyBlob:
-		if desc || len(term) < 3 || first == keyText && c != Binary {
+		if len(term) < 3 || first == keyText && c != Binary {
 			return Value{}, false
 		}
 		s := term[1 : len(term)-2]
+		if desc {
+			b := []byte(s)
+			invert(b)
+			s = string(b)
+		}
 		if strings.IndexByte(s, 0) >= 0 {
 			return Value{}, false
 		}
