@@ -22,7 +22,6 @@ type metaRun struct {
 	sessions []*metaSession
 	kept     map[string]*sql.Stmt // of the pool
 	want     []string             // what plain SQLite showed; nil while it is asked
-	waits    int
 }
 
 // metaSession is what one user of the database has open.
@@ -60,7 +59,7 @@ func runMeta(list metaList, set metaSet, dir string, want []string) (history []s
 		if err := r.reopenBetween(i); err != nil {
 			return history, fmt.Errorf("reopen before %q: %w", o, err)
 		}
-		entry, err := r.doPatiently(i, o)
+		entry, err := r.do(i, o)
 		if err != nil {
 			return history, fmt.Errorf("%q: %w", o, err)
 		}
@@ -167,52 +166,46 @@ func (r *metaRun) reopen(killed bool) error {
 	return r.open()
 }
 
-// doPatiently runs an operation again while the store refuses for being busy and
-// no session is the reason: it takes its own write lock to begin a generation.
-func (r *metaRun) doPatiently(i int, o metaOp) (string, error) {
-	out, err := r.do(o)
-	for try := 0; try < 200 && err == nil && i < len(r.want) && isBusy(out) && !isBusy(r.want[i]); try++ {
-		r.waits++
-		time.Sleep(time.Millisecond)
-		out, err = r.do(o)
+// do runs one operation and returns its entry, with the rows it drains at the end.
+func (r *metaRun) do(i int, o metaOp) (string, error) {
+	drained := ""
+	for n, s := range r.sessions {
+		if n == o.session || o.verb == metaReopen || o.verb == metaCrash {
+			drained += s.drain()
+		}
 	}
-	return out, err
+	out, err := r.doOnce(o)
+	// A store takes its own write lock to begin a generation, so it may be busy
+	// although no session is the reason.
+	for try := 0; try < 200 && err == nil && i < len(r.want) && isBusy(out) && !isBusy(r.want[i]); try++ {
+		time.Sleep(time.Millisecond)
+		out, err = r.doOnce(o)
+	}
+	return out + metaDrained + drained, err
 }
+
+// metaDrained stands before the rows of an earlier operation.
+const metaDrained = "\nopen rows: "
 
 func isBusy(entry string) bool { return strings.HasPrefix(entry, "error 5 ") }
 
-// do runs one operation and returns its entry.
-func (r *metaRun) do(o metaOp) (string, error) {
+func (r *metaRun) doOnce(o metaOp) (string, error) {
 	s := r.sessions[o.session]
 	switch o.verb {
 	case metaReopen, metaCrash:
-		var out []string
-		for _, s := range r.sessions {
-			out = append(out, s.drain())
-		}
-		if err := r.reopen(o.verb == metaCrash); err != nil {
-			return "", err
-		}
-		return strings.Join(out, ""), nil
-	case metaDrain:
-		return s.drain(), nil
-	}
-	out := s.drain()
-	var more string
-	var err error
-	switch o.verb {
+		return "", r.reopen(o.verb == metaCrash)
 	case metaExec:
-		more, err = r.exec(s, o)
+		return r.exec(s, o)
 	case metaRows:
-		more, err = r.query(s, o)
+		return r.query(s, o)
 	case metaOpen:
-		more, err = r.openRows(s, o)
+		return r.openRows(s, o)
 	case metaDump:
-		more, err = r.dump(s, o)
+		return r.dump(s, o)
 	case metaCheck:
-		more, err = r.check(s)
+		return r.check(s)
 	}
-	return out + more, err
+	return "", nil
 }
 
 func (r *metaRun) check(s *metaSession) (string, error) {

@@ -58,7 +58,9 @@ func (c *storeCopy) run(ctx context.Context) error {
 		return slices.ContainsFunc(c.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
 	}
 	isTable := func(name string) bool {
-		return slices.ContainsFunc(objects, func(o schemaObject) bool { return isTableNamed(o, name) })
+		return slices.ContainsFunc(objects, func(o schemaObject) bool {
+			return o.kind == "table" && strings.EqualFold(o.name, name)
+		})
 	}
 	for _, kind := range []string{"index", "view", "trigger"} {
 		for _, o := range objects {
@@ -84,6 +86,11 @@ func selectObjects(objects []schemaObject, only []string) ([]schemaObject, error
 	}
 	var kept []schemaObject
 	for _, name := range only {
+		if slices.ContainsFunc(objects, func(o schemaObject) bool {
+			return o.kind == "table" && !o.internal() && !o.ordinary() && strings.EqualFold(o.name, name)
+		}) {
+			return nil, misuse("table %s is kept by the module of a virtual table and cannot be taken: use %s", name, tableNames(objects))
+		}
 		if !slices.ContainsFunc(objects, func(o schemaObject) bool { return isTableNamed(o, name) }) {
 			return nil, misuse("there is no table %s: use %s", name, tableNames(objects))
 		}
@@ -99,19 +106,24 @@ func selectObjects(objects []schemaObject, only []string) ([]schemaObject, error
 }
 
 func isTableNamed(o schemaObject, name string) bool {
-	return o.kind == "table" && !o.internal() && strings.EqualFold(o.name, name)
+	return o.ordinary() && strings.EqualFold(o.name, name)
+}
+
+// ordinary reports whether the object is a table whose rows can be copied.
+func (o schemaObject) ordinary() bool {
+	return o.kind == "table" && !o.internal() && o.virtual == "" && !o.shadow
 }
 
 // tableNames lists the tables of a schema as a way forward.
 func tableNames(objects []schemaObject) string {
 	var names []string
 	for _, o := range objects {
-		if o.kind == "table" && !o.internal() {
+		if o.ordinary() {
 			names = append(names, o.name)
 		}
 	}
 	if len(names) == 0 {
-		return "another file, this one has no tables"
+		return "another file, this one has no tables to take"
 	}
 	if len(names) > 20 {
 		names = append(names[:20], "…")

@@ -62,10 +62,11 @@ func TestCSVReader(t *testing.T) {
 		"a\n\"b\nc":          "line 2: a quoted field is not closed",
 		"\"a\"b":             "line 1: text follows",
 		"x\n\n\"a\" ,b":      "line 3: text follows",
-		"\"a\"\rb":           "line 1: text follows",
+		"x\n\"a\"\rb":        "line 2: text follows",
 		"\"a\nb\",\"c\"d\n,": "line 2: text follows",
 	} {
-		if _, err := readCSV(t, text, ','); err == nil || !strings.HasPrefix(err.Error(), want) {
+		var bad *csvError
+		if _, err := readCSV(t, text, ','); !errors.As(err, &bad) || !strings.HasPrefix("line "+bad.place()[1:]+": "+bad.why, want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

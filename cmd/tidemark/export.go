@@ -35,6 +35,11 @@ func runExport(ctx context.Context, args []string, std streams) error {
 	if err := e.checkFormat(); err != nil {
 		return err
 	}
+	if e.out != "-" {
+		if err := refuseStoreFile("export", flags.Arg(0), e.out); err != nil {
+			return err
+		}
+	}
 	return withStore(ctx, flags.Arg(0), "rw", func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
@@ -107,7 +112,17 @@ func (e *export) run(ctx context.Context) error {
 	if e.out == "-" {
 		return e.write(ctx, e.std.out)
 	}
-	f, err := createOut(e.out, e.force)
+	switch stream, err := openStream(ctx, e.out, e.format); {
+	case err != nil:
+		return err
+	case stream != nil:
+		err := e.write(ctx, stream)
+		if closeErr := stream.Close(); err == nil {
+			err = closeErr
+		}
+		return err
+	}
+	f, err := createOut(ctx, e.out, e.force, e.format == "db")
 	if err != nil {
 		return err
 	}
@@ -120,7 +135,7 @@ func (e *export) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.publish()
+	return f.publish(ctx)
 }
 
 // write writes one of the text formats.

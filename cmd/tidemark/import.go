@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tidemarkdb/tidemark/driver"
 )
 
 // importOptions are the flags of import.
@@ -31,7 +33,7 @@ func runImport(ctx context.Context, args []string, std streams) error {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.format, "format", "", "csv, tsv, sql or db; by default what the file's name ends in")
 	flags.StringVar(&o.header, "header", "auto", "whether the first line of a csv file holds names: auto, yes or no")
-	flags.StringVar(&o.delimiter, "delimiter", "", "`character` between the fields of a csv file (default a comma, a tab for .tsv)")
+	flags.StringVar(&o.delimiter, "delimiter", "", "`character` between the fields of a csv file (default: guessed among , ; | and tab, a tab for .tsv)")
 	flags.StringVar(&o.null, "null", "", "an unquoted field that is this `text` is NULL")
 	flags.IntVar(&o.skip, "skip", 0, "pass over the first `N` lines of a csv file")
 	flags.BoolVar(&o.partial, "partial", false, "leave out what Tidemark refuses of a .db file, tables too")
@@ -51,10 +53,15 @@ func runImport(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	if err := checkDir(dir); err != nil {
+		return err
+	}
 	if err := refuseOwnFile(dir, file); err != nil {
 		return err
 	}
 	switch {
+	case flags.NArg() == 3 && name == "":
+		return misuse("import: the name of the table is empty: name one, or leave it out")
 	case format == "db":
 		if err := checkSQLite(file); err != nil {
 			return err
@@ -63,23 +70,36 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		return misuse("import: a .sql file names its tables itself: leave %s out", name)
 	case file == "-" && format != "sql" && name == "":
 		return misuse("import: name a table for what standard input holds: use tidemark import -format=%s DIR - TABLE", format)
+	case format != "sql" && name == "":
+		if name, err = tableNameOf(file); err != nil {
+			return err
+		}
 	}
-	return withStore(ctx, dir, "rwc", func(db *sql.DB) error {
+	in := &inputFile{path: file, name: file}
+	if format != "db" {
+		if in, err = openInput(ctx, file, std.in); err != nil {
+			return err
+		}
+		defer in.close()
+	}
+	var kept bool
+	return withNewStore(ctx, dir, func() bool { return kept }, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
-			return err
+			return importFailed(ctx, err)
 		}
 		defer conn.Close()
 		bar := newProgress(std.err, "import", "bytes")
 		defer bar.clear()
 		switch format {
 		case "sql":
-			return importScript(ctx, conn, file, std, bar)
+			kept, err = importScript(ctx, conn, in, std, bar)
+			return err
 		case "db":
 			bar.unit = "rows"
 			return importSQLite(ctx, conn, file, name, o.partial, std, bar)
 		}
-		return importCSV(ctx, conn, file, name, format, o, std, bar)
+		return importCSV(ctx, conn, in, name, format, o, std, bar)
 	})
 }
 
@@ -112,48 +132,18 @@ func (o *importOptions) formatOf(file string) (string, error) {
 	return "", misuse("import: %s is not known by its end: use a .csv, .tsv, .sql or .db file, or -format", file)
 }
 
-// refuseOwnFile keeps a store's catalog, and anything else that cannot be read,
-// from being opened.
-func refuseOwnFile(dir, file string) error {
-	if file == "-" {
-		return nil
-	}
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return misuse("import: %v: name a file that can be read", err)
-	case info.IsDir():
-		return misuse("import: %s is a directory: name a file", file)
-	}
-	if own, err := os.Stat(filepath.Join(dir, "catalog.db")); err == nil && os.SameFile(own, info) {
-		return misuse("import: %s is the store's own catalog: read it as schema catalog with tidemark sql, or with the sqlite3 shell", file)
-	}
-	return nil
-}
-
 // importCSV reads a CSV file into one table, all of it or nothing.
-func importCSV(ctx context.Context, conn *sql.Conn, file, name, format string, o importOptions, std streams, bar *progress) error {
-	c := &csvImport{name: file, table: name, header: o.header, null: o.null, skip: o.skip, update: bar.update, delimiter: ','}
+func importCSV(ctx context.Context, conn *sql.Conn, in *inputFile, name, format string, o importOptions, std streams, bar *progress) error {
+	c := &csvImport{name: in.name, table: name, header: o.header, null: o.null, skip: o.skip, update: bar.update}
 	switch {
 	case o.delimiter != "":
 		c.delimiter = o.delimiter[0]
 	case format == "tsv":
 		c.delimiter = '\t'
 	}
-	if file == "-" {
-		path, err := spool(std.in)
-		if err != nil {
-			return fmt.Errorf("standard input: %w", err)
-		}
-		defer os.Remove(path)
-		file, c.name = path, "standard input"
-	}
-	if name == "" {
-		base := filepath.Base(file)
-		c.table = strings.TrimSuffix(base, filepath.Ext(base))
-	}
-	c.open = func() (io.ReadCloser, error) { return os.Open(file) }
-	if info, err := os.Stat(file); err == nil {
+	guessed := c.delimiter == 0
+	c.open = func() (io.ReadCloser, error) { return os.Open(in.path) }
+	if info, err := os.Stat(in.path); err == nil {
 		c.size = info.Size()
 	}
 	var rows int64
@@ -163,21 +153,27 @@ func importCSV(ctx context.Context, conn *sql.Conn, file, name, format string, o
 	})
 	bar.clear()
 	if err != nil {
-		return importFailed(err)
+		return importFailed(ctx, err)
 	}
-	fmt.Fprintf(std.err, "import: %s into %s\n", counted(rows, "row"), c.table)
+	how := ""
+	if guessed && c.delimiter != delimiters[0] {
+		how = fmt.Sprintf(", with the delimiter %q", c.delimiter)
+	}
+	fmt.Fprintf(std.err, "import: %s into %s%s\n", counted(rows, "row"), c.table, how)
 	return nil
 }
 
 // importFailed says what a failure left behind: nothing.
-func importFailed(err error) error {
+func importFailed(ctx context.Context, err error) error {
+	const nothing = "nothing was imported"
+	var refused *refusedError
 	switch {
-	case statusOf(err) == statusRefused:
+	case errors.As(err, &refused): // it says so
 		return err
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted: %w; nothing was imported", err)
+	case ctx.Err() != nil && statusOf(err) == statusFailed && !errors.Is(err, driver.ErrOutcomeUnknown):
+		return &interruptedError{nothing, err}
 	}
-	return fmt.Errorf("%w; nothing was imported", err)
+	return fmt.Errorf("%w; "+nothing, err)
 }
 
 // counted writes a number with its noun.

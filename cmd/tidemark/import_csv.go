@@ -1,12 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,7 +18,7 @@ type csvImport struct {
 	name      string                        // of the file, for messages
 	size      int64                         // in bytes; 0 when not known
 	table     string
-	delimiter byte
+	delimiter byte   // 0: guessed
 	header    string // auto, yes, no
 	null      string
 	skip      int
@@ -30,6 +31,15 @@ func (c *csvImport) run(ctx context.Context, q querier) (rows int64, err error) 
 	t, err := readTable(ctx, q, "temp", c.table)
 	if errors.Is(err, sql.ErrNoRows) {
 		t, err = readTable(ctx, q, "main", c.table)
+	}
+	most := 0 // fields of a row
+	if err == nil {
+		most = len(t.columns)
+	}
+	if c.delimiter == 0 && (err == nil || errors.Is(err, sql.ErrNoRows)) {
+		if err := c.guessDelimiter(most); err != nil {
+			return 0, err
+		}
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -109,13 +119,17 @@ func (c *csvImport) reader() (*csvReader, io.Closer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := newCSVReader(f, c.delimiter)
+	var r *csvReader
+	text := bufio.NewReaderSize(f, csvBuffer)
+	if err = refuseEncoding(c.name, text); err == nil {
+		r, err = newCSVReader(text, c.delimiter)
+	}
 	if err == nil {
 		err = r.skip(c.skip)
 	}
 	if err != nil {
 		_ = f.Close() // only read
-		return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+		return nil, nil, c.located(err)
 	}
 	return r, f, nil
 }
@@ -126,11 +140,7 @@ func (c *csvImport) record(r *csvReader, n int) ([]field, error) {
 	for {
 		row, err := r.record()
 		if err != nil {
-			var bad *csvError
-			if errors.As(err, &bad) {
-				return nil, fmt.Errorf("%s:%d: %s", c.name, bad.line, bad.why)
-			}
-			return nil, err
+			return nil, c.located(err)
 		}
 		if len(row) == 1 && row[0] == (field{}) && n > 1 {
 			continue
@@ -142,14 +152,26 @@ func (c *csvImport) record(r *csvReader, n int) ([]field, error) {
 	}
 }
 
+// located names the file and the line of an error.
+func (c *csvImport) located(err error) error {
+	var bad *csvError
+	var refused *misuseError
+	switch {
+	case errors.As(err, &bad):
+		return fmt.Errorf("%s%s: %w", c.name, bad.place(), err)
+	case errors.Is(err, io.EOF), errors.As(err, &refused):
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.name, err)
+}
+
 // ragged refuses a row with too many fields or too few.
 func (c *csvImport) ragged(r *csvReader, got, want int) error {
 	return fmt.Errorf("%s:%d: the row has %d fields and not %d", c.name, r.start, got, want)
 }
 
 // hasHeader decides whether the first row holds names. Of a table that exists
-// one known name is enough, and where there is no table every field must be able
-// to be a name.
+// one known name is enough, and where there is no table no field may be a number.
 func (c *csvImport) hasHeader(t *table, first []field) bool {
 	if c.header != "auto" {
 		return c.header == "yes"
@@ -162,18 +184,29 @@ func (c *csvImport) hasHeader(t *table, first []field) bool {
 		}
 		return false
 	}
+	return !slices.ContainsFunc(first, func(f field) bool { return numberText(f.text) })
+}
+
+// checkNames refuses names for the columns of a new table that cannot all be
+// ones. A table may have a column without a name, but nobody means a line with
+// one for a header without saying so.
+func (c *csvImport) checkNames(first []field) error {
 	seen := map[string]bool{}
 	for _, f := range first {
 		name := strings.ToLower(f.text)
-		if name == "" || numberText(name) || seen[name] {
-			return false
+		switch {
+		case seen[name] && name != "":
+			return misuse("%s: the first line names %s twice: change it, or use -header=no when it is a row", c.name, quoteName(f.text))
+		case seen[name], name == "" && c.header == "auto":
+			return misuse("%s: a field of the first line is empty, so it may be a header or a row: use -header=no when it is a row, or give every column a name", c.name)
 		}
 		seen[name] = true
 	}
-	return true
+	return nil
 }
 
-// matchHeader finds the column of each name.
+// matchHeader finds the column of each name. Columns that the table fills by
+// itself need not be there.
 func (c *csvImport) matchHeader(t *table, header []field) (order []int, err error) {
 	var extra, missing []string
 	named := make([]bool, len(t.columns))
@@ -184,13 +217,13 @@ func (c *csvImport) matchHeader(t *table, header []field) (order []int, err erro
 			extra = append(extra, quoteName(f.text))
 			continue
 		case named[i]:
-			return nil, fmt.Errorf("%s: the header names column %s twice", c.name, quoteName(f.text))
+			return nil, misuse("%s: the header names column %s twice: change it, or use -header=no when it is a row", c.name, quoteName(f.text))
 		}
 		named[i] = true
 		order = append(order, i)
 	}
 	for i, col := range t.columns {
-		if !named[i] {
+		if !named[i] && !col.optional {
 			missing = append(missing, quoteName(col.name))
 		}
 	}
@@ -202,7 +235,7 @@ func (c *csvImport) matchHeader(t *table, header []field) (order []int, err erro
 		why = append(why, "names "+strings.Join(extra, ", ")+", which the table does not have")
 	}
 	if missing != nil {
-		why = append(why, "lacks "+strings.Join(missing, ", "))
+		why = append(why, "lacks "+strings.Join(missing, ", ")+", which has to have a value")
 	}
 	return nil, misuse("%s: the header does not fit table %s: it %s; change the header, import into a new table, or use -header=no when the first line is a row",
 		c.name, t.name, strings.Join(why, " and "))
@@ -225,6 +258,11 @@ func (c *csvImport) makeTable(ctx context.Context, q querier) (*table, error) {
 	guesses := make([]typeGuess, len(first))
 	names := make([]string, len(first))
 	header := c.hasHeader(nil, first)
+	if header {
+		if err := c.checkNames(first); err != nil {
+			return nil, err
+		}
+	}
 	for i, f := range first {
 		if names[i] = "c" + strconv.Itoa(i+1); header {
 			names[i] = f.text
@@ -259,21 +297,4 @@ func (c *csvImport) makeTable(ctx context.Context, q querier) (*table, error) {
 		return nil, fmt.Errorf("making table %s: %w", c.table, err)
 	}
 	return readTable(ctx, q, "main", c.table)
-}
-
-// spool copies what can be read only once into a temporary file.
-func spool(r io.Reader) (path string, err error) {
-	f, err := os.CreateTemp("", "tidemark-import-")
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(f, r)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error tells more
-		return "", err
-	}
-	return f.Name(), nil
 }

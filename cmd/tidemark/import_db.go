@@ -40,7 +40,7 @@ func importSQLite(ctx context.Context, conn *sql.Conn, file, name string, partia
 	err = inSavepoint(ctx, conn, func() error { return c.run(ctx) })
 	bar.clear()
 	if err != nil {
-		return importFailed(err)
+		return importFailed(ctx, err)
 	}
 	for _, n := range notes {
 		fmt.Fprintln(std.err, "import: "+n)
@@ -68,19 +68,25 @@ func openSQLite(ctx context.Context, file, mode string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkSQLite refuses what is not a SQLite file.
+// sqliteMagic begins a SQLite file.
+const sqliteMagic = "SQLite format 3\x00"
+
+// checkSQLite refuses what is not a SQLite file. A pipe is none: SQLite reads
+// its pages in any order.
 func checkSQLite(file string) error {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return misuse("import: %s is not a regular file, which a SQLite file has to be: copy it into one first", file)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return misuse("import: %v: name a file that can be read", err)
 	}
 	defer f.Close()
-	const magic = "SQLite format 3\x00"
-	head := make([]byte, len(magic))
+	head := make([]byte, len(sqliteMagic))
 	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if string(head) != magic {
+	if string(head) != sqliteMagic {
 		return misuse("import: %s is not a SQLite file: give it its own end (.csv, .tsv, .sql), or use -format", file)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,59 +16,62 @@ import (
 // failure leaves nothing. One that does, as those of sqlite3's .dump do, runs as
 // it is: a failure takes back the transaction it happened in and keeps those
 // that were committed before, and the error says so.
-func importScript(ctx context.Context, conn *sql.Conn, file string, std streams, bar *progress) error {
-	path, name := file, file
-	if file == "-" {
-		spooled, err := spool(std.in)
-		if err != nil {
-			return fmt.Errorf("standard input: %w", err)
-		}
-		defer os.Remove(spooled)
-		path, name = spooled, "standard input"
-	}
-	own, err := hasTransactions(path)
+//
+// kept reports that statements of a script that failed took effect.
+func importScript(ctx context.Context, conn *sql.Conn, in *inputFile, std streams, bar *progress) (kept bool, err error) {
+	own, err := hasTransactions(ctx, in)
 	if err != nil {
-		return err
+		return false, importFailed(ctx, err)
 	}
-	s := &scriptImport{conn: conn, path: path, name: name, bar: bar}
+	s := &scriptImport{conn: conn, path: in.path, name: in.name, bar: bar}
 	if own {
 		err = s.run(ctx)
 		if inTransaction(context.WithoutCancel(ctx), conn) {
 			if err == nil {
-				err = fmt.Errorf("%s ends inside of a transaction, which was rolled back", name)
+				err = fmt.Errorf("%s ends inside of a transaction, which was rolled back", in.name)
 			}
 			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // err says that something is wrong
 		}
-		if err != nil && s.outside > 0 {
-			err = fmt.Errorf("%w; %s before it took effect, because the script has transactions of its own", err, counted(s.outside, "statement"))
-		} else if err != nil {
-			err = importFailed(err)
-		}
-	} else if err = inSavepoint(ctx, conn, func() error { return s.run(ctx) }); err != nil {
-		err = importFailed(err)
+		kept = s.outside > 0
+	} else {
+		err = inSavepoint(ctx, conn, func() error { return s.run(ctx) })
 	}
 	bar.clear()
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		fmt.Fprintf(std.err, "import: %s of %s\n", counted(s.statements, "statement"), in.name)
+		return true, nil
+	case kept:
+		left := counted(s.outside, "statement") + " before it took effect, because the script has transactions of its own"
+		if ctx.Err() != nil && statusOf(err) == statusFailed {
+			return true, &interruptedError{left, err}
+		}
+		return true, fmt.Errorf("%w; %s", err, left)
 	}
-	fmt.Fprintf(std.err, "import: %s of %s\n", counted(s.statements, "statement"), name)
-	return nil
+	return false, importFailed(ctx, err)
 }
 
 // hasTransactions reads a script for statements that begin or end a transaction.
-func hasTransactions(path string) (bool, error) {
-	f, err := os.Open(path)
+func hasTransactions(ctx context.Context, in *inputFile) (bool, error) {
+	f, err := os.Open(in.path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	for r := newScriptReader(f); ; {
+	text := bufio.NewReaderSize(f, 1<<16)
+	if err := refuseEncoding(in.name, text); err != nil {
+		return false, err
+	}
+	for r := newScriptReader(text); ; {
 		s, err := r.next()
 		if errors.Is(err, io.EOF) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", path, err)
+			return false, fmt.Errorf("%s: %w", in.name, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
 		}
 		if s.is("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT") {
 			return true, nil

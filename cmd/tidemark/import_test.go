@@ -65,9 +65,9 @@ func TestImportIntoTable(t *testing.T) {
 		{"perhaps by place", "5,b,c\n", nil, statusRefused, "use -header=no when the first line is a row"},
 		{"a row of names", "id,a,c\n", []string{"-header=no"}, statusFailed, "x.csv:1: datatype mismatch; nothing was imported"},
 		{"extra", "id,a,c,more\n1,2,3,4\n", nil, statusRefused, `names "more", which the table does not have`},
-		{"missing", "id,a\n1,2\n", nil, statusRefused, `lacks "c"`},
-		{"both", "id,a,d\n1,2,3\n", nil, statusRefused, `names "d", which the table does not have and lacks "c"`},
-		{"twice", "id,a,c,A\n1,2,3,4\n", nil, statusFailed, `names column "A" twice`},
+		{"missing", "id,a\n1,2\n", nil, statusDone, "1,'2',NULL\n"},
+		{"both", "id,a,d\n1,2,3\n", nil, statusRefused, `names "d", which the table does not have; `},
+		{"twice", "id,a,c,A\n1,2,3,4\n", nil, statusRefused, `names column "A" twice`},
 		{"unknown", "x,y,z\n", []string{"-header=yes"}, statusRefused, `"x", "y", "z"`},
 		{"ragged", "id,a,c\n1,2,3\n4,5\n", nil, statusFailed, "x.csv:3: the row has 2 fields and not 3; nothing was imported"},
 		{"ragged at once", "1,2\n", nil, statusFailed, "x.csv:1: the row has 2 fields and not 3"},
@@ -143,13 +143,15 @@ func TestImportInterrupted(t *testing.T) {
 	std := streams{strings.NewReader(""), io.Discard, io.Discard}
 	for name, run := range map[string]importer{
 		"csv": func(ctx context.Context, conn *sql.Conn, bar *progress) error {
-			return importCSV(ctx, conn, writeFile(t, "t.csv", csv), "", "csv", importOptions{header: "auto"}, std, bar)
+			return importCSV(ctx, conn, &inputFile{path: writeFile(t, "t.csv", csv), name: "t.csv"}, "t", "csv", importOptions{header: "auto"}, std, bar)
 		},
 		"sql": func(ctx context.Context, conn *sql.Conn, bar *progress) error {
-			return importScript(ctx, conn, writeFile(t, "t.sql", text.String()), std, bar)
+			_, err := importScript(ctx, conn, &inputFile{path: writeFile(t, "t.sql", text.String())}, std, bar)
+			return err
 		},
 		"sql with a transaction": func(ctx context.Context, conn *sql.Conn, bar *progress) error {
-			return importScript(ctx, conn, writeFile(t, "t.sql", "BEGIN;"+text.String()+"COMMIT;"), std, bar)
+			_, err := importScript(ctx, conn, &inputFile{path: writeFile(t, "t.sql", "BEGIN;"+text.String()+"COMMIT;")}, std, bar)
+			return err
 		},
 		"db": func(ctx context.Context, conn *sql.Conn, bar *progress) error {
 			return importSQLite(ctx, conn, makeFile(t, text.String()), "", false, std, bar)

@@ -68,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"sql", "-mode", "csv", dir, "SELECT 1"}, []string{"csv", "list or table"}},
 		{[]string{"sql", filepath.Join(missing, "below"), "SELECT 1"}, []string{missing, "parent"}},
 		{[]string{"sql", file, "SELECT 1"}, []string{file, "directory"}},
-		{[]string{"sql", "", "SELECT 1"}, []string{"path"}},
+		{[]string{"sql", "", "SELECT 1"}, []string{"directory", "empty"}},
 		{[]string{"sql", dir, "ALTER TABLE t ADD COLUMN b"}, []string{"not yet available"}},
 		{[]string{"inspect"}, []string{"directory"}},
 		{[]string{"inspect", missing}, []string{missing}},

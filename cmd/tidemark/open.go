@@ -11,6 +11,9 @@ import (
 // is known at once. Times are shown as they are stored. mode is "rw", or "rwc"
 // to create a store that is missing.
 func openStore(ctx context.Context, dir, mode string) (*sql.DB, error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
 	connector, err := driver.NewConnector(driver.Config{Path: dir, Mode: mode, TimeFormat: "none"})
 	if err != nil {
 		return nil, err
@@ -36,4 +39,12 @@ func withStore(ctx context.Context, dir, mode string, f func(*sql.DB) error) (er
 		}
 	}()
 	return f(db)
+}
+
+// checkDir refuses a directory without a name, as an unset variable gives it.
+func checkDir(dir string) error {
+	if dir == "" {
+		return misuse("the name of the store's directory is empty: name a directory")
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ type schemaObject struct {
 	sql               string // as plain SQLite reads it; empty for automatic indexes
 	options           []string
 	virtual           string // module of a virtual table
+	shadow            bool   // holds the rows of a virtual table
 }
 
 // table is what copying rows needs to know of a table.
@@ -37,6 +38,7 @@ type table struct {
 // column is a column that can be inserted.
 type column struct {
 	name, declared string
+	optional       bool // an INSERT may leave it out
 }
 
 // readSchema lists the objects of a database in the order they were made.
@@ -56,7 +58,31 @@ func readSchema(ctx context.Context, q querier) (all []schemaObject, err error) 
 		}
 		all = append(all, o)
 	}
-	return all, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return all, markShadows(ctx, q, all)
+}
+
+// markShadows finds the tables that belong to virtual ones.
+func markShadows(ctx context.Context, q querier, all []schemaObject) error {
+	rows, err := q.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		for i := range all {
+			if all[i].kind == "table" && all[i].name == name {
+				all[i].shadow = true
+			}
+		}
+	}
+	return rows.Err()
 }
 
 // internal reports whether SQLite makes the object by itself.
@@ -74,22 +100,24 @@ func readTable(ctx context.Context, q querier, schema, name string) (*table, err
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
 	t.shadow = kind == "shadow"
-	rows, err := q.QueryContext(ctx, `SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, ?)`, t.name, schema)
+	rows, err := q.QueryContext(ctx, `SELECT name, type, pk, hidden, "notnull" = 0 OR dflt_value IS NOT NULL FROM pragma_table_xinfo(?, ?)`, t.name, schema)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
 	defer rows.Close()
-	var keys, integerKeys int
+	var keys, integerKeys, key int // key: the last one's column
 	taken := map[string]bool{}
 	for rows.Next() {
 		var c column
 		var pk, hidden int
-		if err := rows.Scan(&c.name, &c.declared, &pk, &hidden); err != nil {
+		if err := rows.Scan(&c.name, &c.declared, &pk, &hidden, &c.optional); err != nil {
 			return nil, err
 		}
 		taken[strings.ToLower(c.name)] = true
 		if pk > 0 {
 			keys++
+			key = len(t.columns)
+			c.optional = c.optional && !t.withoutRowID && !t.strict
 			if strings.EqualFold(c.declared, "INTEGER") {
 				integerKeys++
 			}
@@ -107,6 +135,9 @@ func readTable(ctx context.Context, q querier, schema, name string) (*table, err
 		var own int
 		err := scanOne(ctx, q, []any{&own}, `SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'`, t.name, schema)
 		if err != nil || own == 0 {
+			if key < len(t.columns) {
+				t.columns[key].optional = true // the next number
+			}
 			return t, err
 		}
 	}

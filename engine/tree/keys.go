@@ -21,8 +21,9 @@ func keyHead[K bytesLike](key K) uint64 {
 
 // IsoCopy returns a copy in constant time. Nobody may write to k meanwhile.
 func (k *Keys) IsoCopy() *Keys {
-	k.t.keyed = true
-	return &Keys{k.t.isoCopy()}
+	c := &Keys{k.t.isoCopy()}
+	c.t.keyed = true // k may be read meanwhile
+	return c
 }
 
 // Len returns the number of entries.

@@ -338,3 +338,33 @@ func TestReadersBesideWriter(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Keys are read while a copy is made and written to.
+func TestKeyReadersBesideWriter(t *testing.T) {
+	var k Keys
+	for i := range 3000 {
+		k.SetString(fmt.Sprintf("key %05d", i))
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 20 {
+				it, n := k.Iter(), 0
+				for ok := it.SeekGE("key 01000"); ok; ok = it.Next() {
+					n++
+				}
+				if n != 2000 {
+					t.Errorf("%d keys", n)
+				}
+			}
+		})
+	}
+	for range 5 {
+		w := k.IsoCopy()
+		for i := range 2000 {
+			w.SetString(fmt.Sprintf("key %05d b", i))
+			w.Delete([]byte(fmt.Sprintf("key %05d", i)))
+		}
+	}
+	wg.Wait()
+}
