@@ -11,10 +11,14 @@ import (
 // runCheck reads a whole store. Findings go to standard output as they are
 // found, progress to standard error.
 func runCheck(ctx context.Context, args []string, std streams) error {
-	if len(args) != 1 {
-		return misuse("check takes one argument, the store's directory; it was given %d", len(args))
+	flags := newFlags("check")
+	if helped, err := parseFlags(flags, args, "tidemark check DIR", std); helped || err != nil {
+		return err
 	}
-	return withStore(ctx, args[0], "rw", func(db *sql.DB) error {
+	if flags.NArg() != 1 {
+		return misuse("check takes one argument, the store's directory; it was given %d", flags.NArg())
+	}
+	return withStore(ctx, flags.Arg(0), "rw", func(db *sql.DB) error {
 		warnings, damage, err := checkStore(ctx, db, std)
 		switch {
 		case err != nil:

@@ -32,10 +32,14 @@ const (
 // to it from eight goroutines, kills the child in the middle of that, opens the
 // store again and compares what is there with what was acknowledged.
 func runDemo(ctx context.Context, args []string, std streams) error {
-	if len(args) > 1 {
-		return misuse("demo takes at most one argument, a directory that does not exist; it was given %d", len(args))
+	flags := newFlags("demo")
+	if helped, err := parseFlags(flags, args, "tidemark demo [DIR]", std); helped || err != nil {
+		return err
 	}
-	dir, err := demoDirectory(args)
+	if flags.NArg() > 1 {
+		return misuse("demo takes at most one argument, a directory that does not exist; it was given %d", flags.NArg())
+	}
+	dir, err := demoDirectory(flags.Args())
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -25,9 +26,9 @@ func dotCommands() []dotCommand {
 		{".databases", "", "list the attached files", 0, 0, (*shell).showDatabases},
 		{".dump", "[TABLE…]", "write tables as SQL; TABLE may be a LIKE pattern", 0, -1, (*shell).dotDump},
 		{".echo", "on|off", "print statements before they run", 1, 1, setSwitch(func(s *shell) *bool { return &s.echo })},
-		{".exit", "", "leave", 0, 0, quit},
-		{".explain", "on|off|auto", "plans before each statement, as rows, or as a tree when asked for", 1, 1, setExplain},
-		{".headers", "on|off", "print column names", 1, 1, setSwitch(func(s *shell) *bool { return &s.headers })},
+		{".exit", "[CODE]", "leave, with an exit status", 0, 1, quit},
+		{".explain", "[on|off|auto]", "plans before each statement, as rows, or as a tree when asked for", 0, 1, setExplain},
+		{".headers", "on|off", "print column names", 1, 1, setHeaders},
 		{".help", "[NAME]", "show this, or one command", 0, 1, (*shell).help},
 		{".import", "FILE TABLE [--csv|--tsv] [--skip N] [--header auto|yes|no]", "read a csv file into a table", 2, -1, (*shell).dotImport},
 		{".indexes", "[TABLE]", "list indexes; TABLE may be a LIKE pattern", 0, 1, (*shell).showIndexes},
@@ -38,7 +39,7 @@ func dotCommands() []dotCommand {
 		}},
 		{".once", "FILE", "write the next result to a file", 1, 1, (*shell).dotOnce},
 		{".output", "[FILE]", "write results to a file, or to the screen again", 0, 1, (*shell).dotOutput},
-		{".quit", "", "leave", 0, 0, quit},
+		{".quit", "[CODE]", "leave, with an exit status", 0, 1, quit},
 		{".read", "FILE", "run a file of statements and dot commands", 1, 1, (*shell).dotRead},
 		{".schema", "[NAME]", "show CREATE statements; NAME may be a LIKE pattern", 0, 1, (*shell).showSchema},
 		{".separator", "COLUMN [ROW]", "set what is printed between columns and after rows", 1, 2, func(s *shell, _ context.Context, args []string) error {
@@ -51,6 +52,7 @@ func dotCommands() []dotCommand {
 		{".show", "", "show the settings", 0, 0, (*shell).showSettings},
 		{".tables", "[PATTERN]", "list tables and views", 0, 1, (*shell).showTables},
 		{".timer", "on|off", "show how long statements take", 1, 1, setSwitch(func(s *shell) *bool { return &s.timer })},
+		{".width", "[N…]", "set widths of columns; 0 fits, negative aligns right, none resets", 0, -1, setWidths},
 	}
 }
 
@@ -162,7 +164,41 @@ func (s *shell) help(_ context.Context, args []string) error {
 	return nil
 }
 
-func quit(*shell, context.Context, []string) error { return errQuit }
+// quit ends the session. A status that is asked for is the status, whatever
+// failed before.
+func quit(_ *shell, _ context.Context, args []string) error {
+	if len(args) == 0 {
+		return errQuit
+	}
+	code, err := strconv.Atoi(args[0])
+	if err != nil || code < 0 || code > 255 {
+		return fmt.Errorf("%s is no exit status: use a number from 0 to 255", args[0])
+	}
+	return &exitCode{code}
+}
+
+// setHeaders is a switch that the modes leave alone from then on.
+func setHeaders(s *shell, ctx context.Context, args []string) error {
+	err := setSwitch(func(s *shell) *bool { return &s.headers })(s, ctx, args)
+	s.headersSet = s.headersSet || err == nil
+	return err
+}
+
+// maxWidth bounds what .width takes.
+const maxWidth = 10000
+
+func setWidths(s *shell, _ context.Context, args []string) error {
+	widths := make([]int, len(args))
+	for i, arg := range args {
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < -maxWidth || n > maxWidth {
+			return fmt.Errorf("%s is no width: use whole numbers", arg)
+		}
+		widths[i] = n
+	}
+	s.columnWidths = widths
+	return nil
+}
 
 // setSwitch makes a command that turns something on or off.
 func setSwitch(of func(*shell) *bool) func(*shell, context.Context, []string) error {
@@ -180,6 +216,9 @@ func setSwitch(of func(*shell) *bool) func(*shell, context.Context, []string) er
 }
 
 func setExplain(s *shell, _ context.Context, args []string) error {
+	if len(args) == 0 {
+		args = []string{"on"}
+	}
 	switch args[0] {
 	case "on", "off", "auto":
 		s.explain = args[0]

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -16,23 +14,20 @@ const exportUsage = "tidemark export [-force] [-format F] DIR OUT.db|OUT.sql|OUT
 
 // runExport writes a store for other programs.
 func runExport(ctx context.Context, args []string, std streams) error {
-	flags := flag.NewFlagSet("export", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("export")
 	format := flags.String("format", "", "db, sql or csv; by default what the file's name ends in, and sql for -; -.sql and -.csv are standard output, too")
 	force := flags.Bool("force", false, "replace a file that exists")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(std.out)
-		fmt.Fprintln(std.out, "usage: "+exportUsage)
-		flags.PrintDefaults()
-		return nil
-	case err != nil:
-		return misuse("export: %v: use %s", err, exportUsage)
-	case flags.NArg() < 2:
+	if helped, err := parseFlags(flags, args, exportUsage, std); helped || err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
 		return misuse("export takes a directory, a file and the tables wanted; it was given %d arguments: use %s", flags.NArg(), exportUsage)
 	}
 	e := &export{out: flags.Arg(1), only: flags.Args()[2:], force: *force, std: std, format: *format}
 	if err := e.checkFormat(); err != nil {
+		return err
+	}
+	if err := checkDir(flags.Arg(0)); err != nil {
 		return err
 	}
 	if e.out != "-" {

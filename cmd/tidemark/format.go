@@ -19,6 +19,9 @@ type format struct {
 	separator string // between the columns of list and tabs, and the delimiter of csv
 	rowEnd    string
 	table     string // of mode insert
+
+	headersSet   bool  // by the user, so that modes do not
+	columnWidths []int // of mode column, table, box; 0 fits, negative aligns right
 }
 
 func defaultFormat() format {
@@ -43,7 +46,9 @@ func (f *format) setMode(args []string) error {
 	case "quote":
 		f.separator = ","
 	case "column", "table", "box", "markdown":
-		f.headers = true
+		if !f.headersSet {
+			f.headers = true
+		}
 	case "insert":
 		f.table = "table"
 		if len(args) > 1 {

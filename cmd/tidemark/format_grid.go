@@ -39,18 +39,43 @@ type gridPrinter struct {
 	several bool // a cell has more than one line
 }
 
+// fixed is the width that was set for a column, and whether it aligns right.
+func (p *gridPrinter) fixed(i int) (width int, right bool) {
+	if i >= len(p.f.columnWidths) || p.f.mode == "markdown" {
+		return 0, false
+	}
+	width = p.f.columnWidths[i]
+	return max(width, -width), width < 0
+}
+
+// wrap cuts lines that are longer than a width.
+func wrap(lines []string, width int) []string {
+	if width == 0 {
+		return lines
+	}
+	var cut []string
+	for _, line := range lines {
+		runes := []rune(line)
+		for len(runes) > width {
+			cut, runes = append(cut, string(runes[:width])), runes[width:]
+		}
+		cut = append(cut, string(runes))
+	}
+	return cut
+}
+
 // textWidth is the number of characters of a text, as sqlite3 counts it.
 func textWidth(s string) int { return utf8.RuneCountInString(s) }
 
 func (p *gridPrinter) begin(columns []string) error {
-	p.columns = columns
-	for _, c := range columns {
-		p.widths = append(p.widths, textWidth(c))
-	}
-	if !p.f.headers {
-		for i := range p.widths {
-			p.widths[i] = 0
+	for i, c := range columns {
+		fixed, _ := p.fixed(i)
+		c = wrap([]string{c}, fixed)[0]
+		width := fixed
+		if p.f.headers {
+			width = max(width, textWidth(c))
 		}
+		p.columns, p.widths = append(p.columns, c), append(p.widths, width)
 	}
 	return nil
 }
@@ -62,7 +87,8 @@ func (p *gridPrinter) row(values []any) error {
 		if b, ok := v.([]byte); ok && strings.ContainsFunc(string(b), unprintable) {
 			text = tableText(v)
 		}
-		row[i] = strings.Split(strings.ReplaceAll(text, "\t", "        "), "\n")
+		fixed, _ := p.fixed(i)
+		row[i] = wrap(strings.Split(strings.ReplaceAll(text, "\t", "        "), "\n"), fixed)
 		for _, line := range row[i] {
 			p.widths[i] = max(p.widths[i], textWidth(line))
 		}
@@ -89,8 +115,10 @@ func (p *gridPrinter) end() error {
 			}
 			space := p.widths[i] - textWidth(c)
 			before := 0
-			if p.style.centered {
+			if _, right := p.fixed(i); p.style.centered {
 				before = space / 2
+			} else if right {
+				before = space
 			}
 			b.WriteString(strings.Repeat(" ", before) + c + strings.Repeat(" ", space-before))
 		}
@@ -139,7 +167,11 @@ func (p *gridPrinter) lines(b *strings.Builder, row [][]string) {
 			if n < len(cell) {
 				text = cell[n]
 			}
-			b.WriteString(text + strings.Repeat(" ", p.widths[i]-textWidth(text)))
+			space := strings.Repeat(" ", p.widths[i]-textWidth(text))
+			if _, right := p.fixed(i); right {
+				text, space = space, text
+			}
+			b.WriteString(text + space)
 		}
 		b.WriteString(p.style.right + "\n")
 	}

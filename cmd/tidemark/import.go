@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -29,23 +28,17 @@ const importUsage = "tidemark import [flags] DIR FILE.csv|FILE.tsv|FILE.sql|FILE
 // runImport reads a file of another program into a store.
 func runImport(ctx context.Context, args []string, std streams) error {
 	var o importOptions
-	flags := flag.NewFlagSet("import", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("import")
 	flags.StringVar(&o.format, "format", "", "csv, tsv, sql or db; by default what the file's name ends in")
 	flags.StringVar(&o.header, "header", "auto", "whether the first line of a csv file holds names: auto, yes or no")
 	flags.StringVar(&o.delimiter, "delimiter", "", "`character` between the fields of a csv file (default: guessed among , ; | and tab, a tab for .tsv)")
 	flags.StringVar(&o.null, "null", "", "an unquoted field that is this `text` is NULL")
 	flags.IntVar(&o.skip, "skip", 0, "pass over the first `N` lines of a csv file")
 	flags.BoolVar(&o.partial, "partial", false, "leave out what Tidemark refuses of a .db file, tables too")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(std.out)
-		fmt.Fprintln(std.out, "usage: "+importUsage)
-		flags.PrintDefaults()
-		return nil
-	case err != nil:
-		return misuse("import: %v: tidemark import -h lists the flags", err)
-	case flags.NArg() < 2 || flags.NArg() > 3:
+	if helped, err := parseFlags(flags, args, importUsage, std); helped || err != nil {
+		return err
+	}
+	if flags.NArg() < 2 || flags.NArg() > 3 {
 		return misuse("import takes a directory, a file and a table's name where one is wanted; it was given %d arguments: use %s", flags.NArg(), importUsage)
 	}
 	dir, file, name := flags.Arg(0), flags.Arg(1), flags.Arg(2)
@@ -78,12 +71,13 @@ func runImport(ctx context.Context, args []string, std streams) error {
 	in := &inputFile{path: file, name: file}
 	if format != "db" {
 		if in, err = openInput(ctx, file, std.in); err != nil {
-			return err
+			return importFailed(ctx, err)
 		}
 		defer in.close()
 	}
-	var kept bool
-	return withNewStore(ctx, dir, func() bool { return kept }, func(db *sql.DB) error {
+	var kept, opened bool
+	err = withNewStore(ctx, dir, func() bool { return kept }, func(db *sql.DB) error {
+		opened = true
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return importFailed(ctx, err)
@@ -101,6 +95,10 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		}
 		return importCSV(ctx, conn, in, name, format, o, std, bar)
 	})
+	if err != nil && !opened && ctx.Err() != nil {
+		return importFailed(ctx, err)
+	}
+	return err
 }
 
 // formatOf decides what a file is, by the flag or by its name.

@@ -23,10 +23,14 @@ var inspectSections = []section{
 
 // runInspect prints what a store consists of.
 func runInspect(ctx context.Context, args []string, std streams) error {
-	if len(args) != 1 {
-		return misuse("inspect takes one argument, the store's directory; it was given %d", len(args))
+	flags := newFlags("inspect")
+	if helped, err := parseFlags(flags, args, "tidemark inspect DIR", std); helped || err != nil {
+		return err
 	}
-	return withStore(ctx, args[0], "rw", func(db *sql.DB) error {
+	if flags.NArg() != 1 {
+		return misuse("inspect takes one argument, the store's directory; it was given %d", flags.NArg())
+	}
+	return withStore(ctx, flags.Arg(0), "rw", func(db *sql.DB) error {
 		for i, s := range inspectSections {
 			if i > 0 {
 				fmt.Fprintln(std.out)

@@ -8,10 +8,12 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what does not end by itself
 	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(status)
@@ -51,25 +53,29 @@ var laterCommands = []string{
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, std streams) int {
 	if len(args) == 0 {
-		return report(misuse("no command: use %s", commandNames()), std)
+		return report(ctx, misuse("no command: use %s", commandNames()), std)
 	}
 	name, args := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":
+		if len(args) > 0 {
+			name, args = args[0], []string{"-h"}
+			break
+		}
 		printUsage(std.out)
 		return statusDone
 	case demoWriter:
-		return report(runDemoWriter(ctx, args, std), std)
+		return report(ctx, runDemoWriter(ctx, args, std), std)
 	}
 	for _, c := range commands {
 		if c.name == name {
-			return report(c.run(ctx, args, std), std)
+			return report(ctx, c.run(ctx, args, std), std)
 		}
 	}
 	if slices.Contains(laterCommands, name) {
-		return report(misuse("command %s is not yet available: use %s", name, commandNames()), std)
+		return report(ctx, misuse("command %s is not yet available: use %s", name, commandNames()), std)
 	}
-	return report(misuse("unknown command %s: use %s", name, commandNames()), std)
+	return report(ctx, misuse("unknown command %s: use %s", name, commandNames()), std)
 }
 
 // commandNames lists the commands that work.

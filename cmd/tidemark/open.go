@@ -11,7 +11,11 @@ import (
 // is known at once. Times are shown as they are stored. mode is "rw", or "rwc"
 // to create a store that is missing.
 func openStore(ctx context.Context, dir, mode string) (*sql.DB, error) {
-	if err := checkDir(dir); err != nil {
+	err := checkDir(dir)
+	if err == nil && mode == "rwc" {
+		err = checkNewDir(dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	connector, err := driver.NewConnector(driver.Config{Path: dir, Mode: mode, TimeFormat: "none"})

@@ -5,11 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/tidemarkdb/tidemark/driver"
 )
@@ -19,32 +20,34 @@ const shellUsage = "tidemark shell [-bail] [-echo] [-headers] [-mode MODE] DIR"
 // runShell reads statements and dot commands from standard input: with a line
 // editor on a terminal, else up to the end.
 func runShell(ctx context.Context, args []string, std streams) error {
-	flags := flag.NewFlagSet("shell", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("shell")
 	s := &shell{std: std, explain: "auto", format: defaultFormat()}
 	flags.BoolVar(&s.bail, "bail", false, "stop at the first error")
 	flags.BoolVar(&s.echo, "echo", false, "print what is run")
-	flags.BoolVar(&s.headers, "headers", false, "print column names")
+	headers := flags.Bool("headers", false, "print column names")
 	mode := flags.String("mode", "list", "how rows are printed")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(std.out)
-		fmt.Fprintln(std.out, "usage: "+shellUsage)
-		flags.PrintDefaults()
-		return nil
-	case err != nil:
-		return misuse("shell: %v: use %s", err, shellUsage)
-	case flags.NArg() != 1:
+	if helped, err := parseFlags(flags, args, shellUsage, std); helped || err != nil {
+		return err
+	}
+	if flags.NArg() != 1 {
 		return misuse("shell takes one argument, the store's directory; it was given %d: use %s", flags.NArg(), shellUsage)
 	}
 	if err := s.setMode([]string{*mode}); err != nil {
 		return misuse("shell: %v", err)
 	}
+	if *headers {
+		s.headers, s.headersSet = true, true
+	}
 	s.dir = flags.Arg(0)
 	s.interactive = isTerminal(std.in) && isTerminal(std.out)
 	if s.interactive {
-		// Ctrl-C ends a statement here, not the program.
-		ctx = context.WithoutCancel(ctx)
+		// Ctrl-C ends a statement here, not the program, which SIGTERM does.
+		s.interrupts = make(chan os.Signal, 1)
+		signal.Notify(s.interrupts, os.Interrupt)
+		defer signal.Stop(s.interrupts)
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+		defer stop()
 	}
 	return withStore(ctx, s.dir, "rwc", func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
@@ -74,10 +77,12 @@ type shell struct {
 	once    bool          // outFile is for one statement
 	onceSet bool          // by the command that ends now
 
-	tx     txState
-	depth  int // of .read
-	failed error
-	names  *nameCache
+	interrupts chan os.Signal // of a terminal
+
+	tx      txState
+	reading []os.FileInfo // the files of .read, the outermost first
+	failed  error
+	names   *nameCache
 }
 
 // errQuit ends a session.
@@ -98,16 +103,22 @@ func (s *shell) session(ctx context.Context) error {
 	s.names = &nameCache{}
 	s.out = bufio.NewWriter(s.std.out)
 	defer s.closeOutput()
-	var source lineSource = &endingLines{ctx, newStreamLines(s.std.in)}
+	var source lineSource = &endingLines{ctx: ctx, source: newStreamLines(s.std.in)}
 	name := ""
 	if s.interactive {
 		editor := newEditor(func(line string) []string { return s.complete(ctx, line) }, s.warn)
 		defer editor.close()
-		source = editor
+		source = &endingLines{ctx: ctx, source: editor, interrupts: s.interrupts, interrupted: func() {
+			fmt.Fprint(s.std.out, "\n"+s.prompt(false))
+		}}
 		fmt.Fprintf(s.out, "Tidemark shell on %s\nEnter .help for the dot commands, .quit or Ctrl-D to leave.\n", s.dir)
 		_ = s.out.Flush() // a prompt follows
 	}
 	err := s.process(ctx, source, name)
+	var code *exitCode
+	if errors.As(err, &code) {
+		return errors.Join(s.out.Flush(), err)
+	}
 	if errors.Is(err, errQuit) {
 		err = nil
 	}
@@ -132,7 +143,7 @@ func (s *shell) process(ctx context.Context, source lineSource, name string) err
 		scan, whole = statementScanner{}, false
 		text.Reset()
 		for _, st := range statements {
-			if err := s.fail(s.run(ctx, st), name, first+st.line-1); err != nil {
+			if err := s.fail(ctx, s.run(ctx, st), name, first+st.line-1); err != nil {
 				return err
 			}
 		}
@@ -155,7 +166,7 @@ func (s *shell) process(ctx context.Context, source lineSource, name string) err
 			text.Reset()
 			first = line
 			if strings.HasPrefix(read, ".") {
-				if err := s.fail(s.dot(ctx, strings.TrimSpace(read)), name, line); err != nil {
+				if err := s.fail(ctx, s.dot(ctx, strings.TrimSpace(read)), name, line); err != nil {
 					return err
 				}
 				continue
@@ -190,15 +201,19 @@ func (s *shell) prompt(goesOn bool) string {
 }
 
 // fail prints an error and decides whether the session goes on.
-func (s *shell) fail(err error, file string, line int) error {
+func (s *shell) fail(ctx context.Context, err error, file string, line int) error {
 	if flushErr := s.flush(); err == nil {
 		err = flushErr
 	}
-	if err == nil || errors.Is(err, errQuit) || errors.Is(err, errFindings) {
+	var code *exitCode
+	if err == nil || errors.Is(err, errQuit) || errors.Is(err, errFindings) || errors.As(err, &code) {
 		return err
 	}
-	if errors.Is(err, context.Canceled) {
-		err = errInterrupted
+	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
+		err = interrupted(err)
+	}
+	if ctx.Err() != nil {
+		return err // the session ends, and says so
 	}
 	where := ""
 	switch {

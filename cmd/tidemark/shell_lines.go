@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -22,25 +23,41 @@ func (s *streamLines) readLine(string) (string, error) {
 }
 
 // endingLines are lines whose reader is given up when a context ends, because a
-// read of standard input cannot be.
+// read of standard input cannot be. An interrupt gives up the statement and not
+// the read: its line is the next one.
 type endingLines struct {
-	ctx    context.Context
-	source lineSource
+	ctx         context.Context
+	source      lineSource
+	interrupts  <-chan os.Signal // may be nil
+	interrupted func()
+	pending     chan readResult
+}
+
+type readResult struct {
+	line string
+	err  error
 }
 
 func (e *endingLines) readLine(prompt string) (string, error) {
-	type result struct {
-		line string
-		err  error
-	}
-	read := make(chan result, 1)
-	go func() {
-		line, err := e.source.readLine(prompt)
-		read <- result{line, err}
-	}()
 	select {
-	case r := <-read:
+	case <-e.interrupts: // of the statement before
+	default:
+	}
+	if e.pending == nil {
+		read := make(chan readResult, 1)
+		go func() {
+			line, err := e.source.readLine(prompt)
+			read <- readResult{line, err}
+		}()
+		e.pending = read
+	}
+	select {
+	case r := <-e.pending:
+		e.pending = nil
 		return r.line, r.err
+	case <-e.interrupts:
+		e.interrupted()
+		return "", errInterrupted
 	case <-e.ctx.Done():
 		return "", e.ctx.Err()
 	}

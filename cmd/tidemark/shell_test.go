@@ -101,7 +101,7 @@ INSERT INTO orders VALUES(1, 'a'), (2, 'b');
 			"INSERT INTO orders(id,sku) VALUES(2,'b');\nCREATE INDEX by_sku ON orders(sku, id);\nCOMMIT;\n"},
 		{".changes on\nUPDATE orders SET sku = sku || '!';\nUPDATE orders SET sku = substr(sku, 1, 1) WHERE id = 1;\n", "changes: 2   total_changes: 2\nchanges: 1   total_changes: 3\n"},
 		{".echo on\nSELECT 1;\n.mode\n", "SELECT 1;\n1\n.mode\ncurrent output mode: list\n"},
-		{".help echo\n.help .quit\n", ".echo on|off  print statements before they run\n.quit  leave\n"},
+		{".help echo\n.help .quit\n", ".echo on|off  print statements before they run\n.quit [CODE]  leave, with an exit status\n"},
 		{"SELECT 1;\n.quit\nSELECT 2;\n", "1\n"}, {"SELECT 1;\n.exit\nSELECT 2;\n", "1\n"}, {"SELECT 1;\n.q\nSELECT 2;\n", "1\n"},
 		{".import " + csv + " orders\nSELECT * FROM orders WHERE id = 7;\nDELETE FROM orders WHERE id = 7;\n", "7|seven\n"},
 		{".import --skip 1 --tsv " + tsv + " orders\nSELECT * FROM orders WHERE id = 8;\nDELETE FROM orders WHERE id = 8;\n", "8|eight\n"},
@@ -152,7 +152,7 @@ func TestShellErrors(t *testing.T) {
 		{"SELECT nope;\nSELECT 2;\n", []string{"-bail"}, "", []string{"no such column"}},
 		{".bail on\nSELECT 1;\n.frob\nSELECT 2;\n", nil, "1\n", []string{"near line 3: unknown command .frob: .help lists the commands"}},
 		{".frob\n.mode x\n.timer maybe\n.quit now\n.explain x\n.help frob\n.m y\n.e\n", nil, "", []string{
-			"unknown command .frob: .help", "mode x is not known: use box", "use on or off", "usage: .quit", "use on, off or auto",
+			"unknown command .frob: .help", "mode x is not known: use box", "use on or off", "now is no exit status", "use on, off or auto",
 			".help lists", "mode y", ".echo, .exit, .explain"}},
 		{".nullvalue 'a\n.read /nowhere/x\n.output /nowhere/x\n.import a\n.import a b c\n.import --frob a b\n.import --skip x a b\n.import --header x a b\n.dump nope\n", nil, "", []string{
 			"' is not closed", "/nowhere/x", "/nowhere/x", "usage: .import FILE TABLE", "usage: .import", "--frob is not known", "--skip", "--header", "no table nope"}},

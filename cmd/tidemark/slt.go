@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -49,8 +46,7 @@ func runSLT(ctx context.Context, args []string, std streams) error {
 // parseSLT reads the flags; it returns nil after -h.
 func parseSLT(args []string, std streams) (*sltRun, error) {
 	r := &sltRun{}
-	flags := flag.NewFlagSet("slt", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("slt")
 	flags.StringVar(&r.driver, "driver", "tidemark", "database/sql driver `name`: tidemark or sqlite")
 	flags.StringVar(&r.dsn, "dsn", "", "data source name; %t stands for a path in a fresh temporary folder, one a file (default %t for tidemark, :memory: for others)")
 	flags.StringVar(&r.init, "init", "", "`SQL` to run on each new connection")
@@ -69,15 +65,10 @@ func parseSLT(args []string, std streams) (*sltRun, error) {
 	skipSQL := flags.String("skip-sql", "", "`regexp`; records whose SQL matches are skipped")
 	baseline := flags.String("baseline", "", "a -json `file` of an earlier run: what failed there is known and does not make this run fail")
 	flags.BoolVar(&r.quiet, "q", false, "print only files with failures, and the summary")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(std.out)
-		fmt.Fprintln(std.out, "usage: tidemark slt [flags] FILE-OR-FOLDER…")
-		flags.PrintDefaults()
-		return nil, nil
-	case err != nil:
-		return nil, misuse("slt: %v: tidemark slt -h lists the flags", err)
-	case flags.NArg() == 0:
+	if helped, err := parseFlags(flags, args, "tidemark slt [flags] FILE-OR-FOLDER…", std); helped || err != nil {
+		return nil, err
+	}
+	if flags.NArg() == 0 {
 		return nil, misuse("slt takes files or folders of scripts: tidemark slt -h lists the flags")
 	}
 	if r.dsn == "" {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -12,12 +11,11 @@ import (
 // runSQL runs the statements of one text one after another on one connection
 // and stops at the first that fails.
 func runSQL(ctx context.Context, args []string, std streams) error {
-	flags := flag.NewFlagSet("sql", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	mode := flags.String("mode", "list", "list or table")
+	flags := newFlags("sql")
+	mode := flags.String("mode", "list", "how rows are printed: list or table")
 	header := flags.Bool("header", false, "print column names in list mode")
-	if err := flags.Parse(args); err != nil {
-		return misuse("sql: %v: use tidemark sql [-mode list|table] [-header] DIR 'stmt; …'", err)
+	if helped, err := parseFlags(flags, args, "tidemark sql [-mode list|table] [-header] DIR 'stmt; …'|-", std); helped || err != nil {
+		return err
 	}
 	if flags.NArg() != 2 {
 		return misuse("sql takes a directory and a text of statements, or - to read them from standard input; it was given %d arguments", flags.NArg())
@@ -27,7 +25,7 @@ func runSQL(ctx context.Context, args []string, std streams) error {
 	}
 	text := flags.Arg(1)
 	if text == "-" {
-		b, err := io.ReadAll(std.in)
+		b, err := await(ctx, func() ([]byte, error) { return io.ReadAll(std.in) })
 		if err != nil {
 			return fmt.Errorf("standard input: %w", err)
 		}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Each command tells its usage.
+func TestUsage(t *testing.T) {
+	for _, c := range commands {
+		for _, flag := range []string{"-h", "-help", "--help"} {
+			if out := must(t, c.name, flag); !strings.HasPrefix(out, "usage: tidemark "+c.name) {
+				t.Errorf("%s %s prints %q", c.name, flag, out)
+			}
+		}
+		if out := must(t, "help", c.name); !strings.HasPrefix(out, "usage: tidemark "+c.name) {
+			t.Errorf("help %s prints %q", c.name, out)
+		}
+		status, _, stderr := tidemark(t, "", c.name, "-frob")
+		if status != statusRefused || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "-frob") {
+			t.Errorf("%s -frob: status %d, %q", c.name, status, stderr)
+		}
+	}
+}
+
+// What the driver refuses by name is a refusal, whatever its code.
+func TestRefusedStatements(t *testing.T) {
+	dir := newStore(t)
+	for _, statement := range []string{
+		"ATTACH '" + dir + "-x.db' AS x; CREATE TABLE x.y(b); BEGIN; INSERT INTO t(a) VALUES('q'); INSERT INTO x.y VALUES(1)",
+		"CREATE VIRTUAL TABLE q USING tidemark(a, bogus=true)",
+		"CREATE VIRTUAL TABLE q USING tidemark(a, durable=bogus)",
+		"CREATE VIRTUAL TABLE q USING fts5(a)",
+	} {
+		status, _, stderr := tidemark(t, "", "sql", dir, statement)
+		if status != statusRefused || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: status %d, %q", statement, status, stderr)
+		}
+	}
+}
+
+// A command that a signal ended says that and no more.
+func TestInterruptedCommands(t *testing.T) {
+	dir := newStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	script := writeFile(t, "x.sql", "CREATE TABLE x(a);")
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sql", dir, "SELECT 1"}, "tidemark: interrupted\n"},
+		{[]string{"check", dir}, "tidemark: interrupted\n"},
+		{[]string{"inspect", dir}, "tidemark: interrupted\n"},
+		{[]string{"export", dir, "-"}, "tidemark: interrupted\n"},
+		{[]string{"shell", dir}, "tidemark: interrupted\n"},
+		{[]string{"import", dir, script}, "tidemark: interrupted; nothing was imported\n"},
+		{[]string{"import", newDir(t), script}, "tidemark: interrupted; nothing was imported\n"},
+	} {
+		var stderr strings.Builder
+		status := run(ctx, tc.args, streams{strings.NewReader("SELECT 1;\n"), &strings.Builder{}, &stderr})
+		if status != statusFailed || stderr.String() != tc.want {
+			t.Errorf("%q: status %d, %q", tc.args, status, stderr.String())
+		}
+	}
+	if err := withStore(t.Context(), dir, "rw", func(*sql.DB) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// An interrupt at the prompt drops the statement that was begun.
+func TestShellDropsStatement(t *testing.T) {
+	interrupts := make(chan os.Signal, 1)
+	source := chanLines{make(chan bool), make(chan string)}
+	e := &endingLines{ctx: t.Context(), source: source, interrupts: interrupts, interrupted: func() {}}
+	go func() {
+		<-source.asked
+		source.lines <- "SELECT 1,"
+	}()
+	if line, err := e.readLine(""); line != "SELECT 1," || err != nil {
+		t.Fatal(line, err)
+	}
+	go func() {
+		<-source.asked
+		interrupts <- syscall.SIGINT
+	}()
+	if _, err := e.readLine(""); err != errInterrupted {
+		t.Fatal(err)
+	}
+	interrupts <- syscall.SIGINT // of a statement that is over
+	go func() { source.lines <- "SELECT 2;" }()
+	if line, err := e.readLine(""); line != "SELECT 2;" || err != nil {
+		t.Fatal(line, err)
+	}
+}
+
+type chanLines struct {
+	asked chan bool
+	lines chan string
+}
+
+func (c chanLines) readLine(string) (string, error) {
+	c.asked <- true
+	return <-c.lines, nil
+}
