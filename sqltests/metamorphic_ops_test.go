@@ -35,8 +35,8 @@ type metaVerb string
 const (
 	metaExec   metaVerb = "exec"
 	metaRows   metaVerb = "rows"
-	metaOpen   metaVerb = "open"  // rows of which the first two are read
-	metaDrain  metaVerb = "drain" // and the others
+	metaOpen   metaVerb = "open"  // rows that are read later
+	metaDrain  metaVerb = "drain" // reads them
 	metaDump   metaVerb = "dump"  // the schema and every table
 	metaCheck  metaVerb = "check"
 	metaReopen metaVerb = "reopen"

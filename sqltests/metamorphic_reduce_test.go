@@ -1,13 +1,46 @@
 package sqltests
 
 import (
+	"slices"
+	"strings"
 	"time"
 )
 
-// reduceMeta leaves out operations as long as fails holds for what is left, until
-// none can be left out or the time is over. The list it returns fails.
+// reduceMeta leaves out operations, and then rows of VALUES, as long as fails holds
+// for what is left, until nothing can be left out or the time is over. The list it
+// returns fails.
 func reduceMeta(l metaList, limit time.Duration, fails func(metaList) bool) metaList {
 	end := time.Now().Add(limit)
+	l = fewerSessions(reduceOps(l, end, fails), fails)
+	for i := range l.ops {
+		l = reduceRows(l, i, end, fails)
+	}
+	return l
+}
+
+// reduceRows leaves out rows of one operation.
+func reduceRows(l metaList, i int, end time.Time, fails func(metaList) bool) metaList {
+	const between = "), ("
+	head, tail, found := strings.Cut(l.ops[i].text, " VALUES(")
+	rows := strings.Split(tail, between)
+	if !found || len(l.ops[i].args) > 0 {
+		return l
+	}
+	for at := len(rows) - 1; at >= 0 && len(rows) > 1 && time.Now().Before(end); at-- {
+		fewer := slices.Delete(slices.Clone(rows), at, at+1)
+		text := head + " VALUES(" + strings.Join(fewer, between)
+		if at == len(rows)-1 {
+			text += ")" // went with the last row
+		}
+		next := l.with(slices.Clone(l.ops))
+		if next.ops[i].text = text; fails(next) {
+			l, rows = next, strings.Split(strings.SplitN(text, " VALUES(", 2)[1], between)
+		}
+	}
+	return l
+}
+
+func reduceOps(l metaList, end time.Time, fails func(metaList) bool) metaList {
 	for size := max(len(l.ops)/2, 1); time.Now().Before(end); {
 		smaller := false
 		for from := len(l.ops) - size; from > -size && time.Now().Before(end); from -= size {
@@ -20,10 +53,10 @@ func reduceMeta(l metaList, limit time.Duration, fails func(metaList) bool) meta
 		case size > 1:
 			size /= 2
 		case !smaller:
-			return fewerSessions(l, fails)
+			return l
 		}
 	}
-	return fewerSessions(l, fails)
+	return l
 }
 
 // fewerSessions leaves out the last sessions when they do nothing.

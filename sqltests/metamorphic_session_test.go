@@ -219,23 +219,17 @@ func metaLines(o metaOp, lines []string, err error) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// openRows reads two rows and leaves the others for later.
+// openRows leaves the rows for later: both databases step to the first one.
 func (r *metaRun) openRows(s *metaSession, o metaOp) (string, error) {
 	rows, done, err := r.start(s, o)
 	if err != nil {
 		return metaLines(o, nil, err)
 	}
 	s.cursor, s.from, s.done = rows, o, done
-	for range 2 {
-		if !rows.Next() {
-			return s.drain(), nil
-		}
-	}
-	// The rows are in the entry of the operation that drains them.
 	return "open", nil
 }
 
-// drain reads and closes the open rows. The first two are gone, the same for all.
+// drain reads and closes the open rows.
 func (s *metaSession) drain() string {
 	if s.cursor == nil {
 		return ""
