@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // field is one value of a CSV file. Whether it was quoted is kept, because that
@@ -140,9 +139,6 @@ func (c *csvReader) record() ([]field, error) {
 		f, more, err := c.field()
 		if err != nil {
 			return nil, err
-		}
-		if !utf8.ValidString(f.text) {
-			return nil, &csvError{c.start, "bytes that are not UTF-8: convert the file first, as with iconv -f LATIN1 -t UTF-8", true}
 		}
 		c.row = append(c.row, f)
 		if !more {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // csvImport reads a CSV file into one table.
@@ -144,6 +145,11 @@ func (c *csvImport) record(r *csvReader, n int) ([]field, error) {
 		}
 		if len(row) == 1 && row[0] == (field{}) && n > 1 {
 			continue
+		}
+		for _, f := range row {
+			if !utf8.ValidString(f.text) {
+				return nil, c.located(&csvError{r.start, "bytes that are not UTF-8: convert the file first, as with iconv -f LATIN1 -t UTF-8", true})
+			}
 		}
 		if n > 0 && len(row) != n {
 			return nil, c.ragged(r, len(row), n)

@@ -159,11 +159,13 @@ func refuseEncoding(name string, r *bufio.Reader) error {
 	return misuse("%s is in %s and not UTF-8: convert it first, as with iconv -f %s -t UTF-8", name, encoding, encoding)
 }
 
-// tableNameOf is the table that a file is imported into unless one is named.
+// tableNameOf is the table that a file is imported into unless one is named. The
+// name of a pipe or a device is its user's only where it ends in a format.
 func tableNameOf(file string) (string, error) {
 	base := filepath.Base(file)
 	name := strings.TrimSuffix(base, filepath.Ext(base))
-	if name == "" {
+	info, err := os.Stat(file)
+	if name == "" || name == base && err == nil && !info.Mode().IsRegular() {
 		return "", misuse("import: the file name %s gives no name for a table: name a table after the file", base)
 	}
 	return name, nil

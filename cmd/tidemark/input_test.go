@@ -4,58 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode/utf16"
 )
-
-// pipeFile makes a named pipe and writes a text into it once it is opened.
-func pipeFile(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Skip(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-			_, _ = f.WriteString(text) // a reader that refuses leaves
-			_ = f.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		// A pipe nobody opened would keep its writer.
-		if f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			<-done
-			_ = f.Close()
-		}
-	})
-	return path
-}
-
-// What can be read only once is imported like a file.
-func TestImportOfPipes(t *testing.T) {
-	for _, tc := range []struct{ name, text string }{
-		{"t.csv", "a,b\n1,x\n2,y\n"},
-		{"t.tsv", "a\tb\n1\tx\n2\ty\n"},
-		{"t.sql", "CREATE TABLE t(a, b); INSERT INTO t VALUES(1, 'x'), (2, 'y');"},
-	} {
-		dir := newDir(t)
-		must(t, "import", dir, pipeFile(t, tc.name, tc.text))
-		if got := must(t, "sql", dir, "SELECT * FROM t"); got != "1|x\n2|y\n" {
-			t.Errorf("%s: %q", tc.name, got)
-		}
-	}
-	dir := newDir(t)
-	status, _, stderr := tidemark(t, "", "import", dir, pipeFile(t, "t.db", "SQLite format 3\x00"))
-	if status != statusRefused || !strings.Contains(stderr, "regular file") {
-		t.Errorf("a .db pipe: status %d, %q", status, stderr)
-	}
-	if got := shellOutput(t, dir, ".import "+pipeFile(t, "x.csv", "a,b\n1,x\n")+" t\nSELECT * FROM t;\n.read "+pipeFile(t, "x.sql", "SELECT 7;\n")+"\n"); got != "1|x\n7\n" {
-		t.Errorf("the shell: %q", got)
-	}
-}
 
 // Encodings other than UTF-8 are refused by name, and never read as something
 // else.

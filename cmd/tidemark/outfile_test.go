@@ -1,11 +1,9 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -119,38 +117,6 @@ func TestExportOverSQLiteFile(t *testing.T) {
 		}
 		must(t, "export", "-force", dir, out)
 		same(t, mode, fileContents(t, out), storeContents(t, dir))
-	}
-}
-
-// A pipe is written to and stays one.
-func TestExportToPipe(t *testing.T) {
-	dir := newStore(t)
-	pipe := filepath.Join(t.TempDir(), "out.csv")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
-	for _, flags := range [][]string{nil, {"-force"}} {
-		read := make(chan string)
-		go func() {
-			f, err := os.Open(pipe)
-			if err != nil {
-				t.Error(err)
-			}
-			b, _ := io.ReadAll(f)
-			_ = f.Close()
-			read <- string(b)
-		}()
-		must(t, append(append([]string{"export"}, flags...), dir, pipe, "t")...)
-		if got := <-read; got != must(t, "export", dir, "-.csv", "t") {
-			t.Errorf("%q", got)
-		}
-	}
-	status, _, stderr := tidemark(t, "", "export", "-force", "-format=db", dir, pipe)
-	if info, err := os.Lstat(pipe); status != statusRefused || err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		t.Errorf("a .db: status %d, %q, %v", status, stderr, err)
-	}
-	if status, _, stderr := tidemark(t, "", "export", "-force", "-format=sql", dir, "/dev/null"); status != statusDone {
-		t.Errorf("/dev/null: %q", stderr)
 	}
 }
 
