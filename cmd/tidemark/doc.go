@@ -9,7 +9,8 @@
 //	tidemark slt FILE…           run sqllogictest scripts
 //	tidemark demo [DIR]          fill a store, kill its writers, show what is left
 //
-// Exit status: 0 done; 1 failed; 2 refused or misused, with exactly one line on
+// Each command tells its flags after -h. Exit status: 0 done; 1 failed, or
+// interrupted by SIGINT or SIGTERM; 2 refused or misused, with exactly one line on
 // standard error that names the ways forward; 74 an I/O error stopped the
 // engine's writes.
 //
@@ -19,7 +20,8 @@
 // program has the store open; catalog.db can be read by the sqlite3 shell at
 // any time. Opening recovers: after a crash the unsynced end of the log is cut
 // off, also by check and inspect. Only sql, shell, import and demo create a
-// store.
+// store, in a directory that is missing or empty; an import that fails takes the
+// one it made along. No output goes into a store's directory.
 //
 // An import is one transaction: it happens as a whole or not at all. A script
 // that begins transactions itself is the exception; the error of one that fails
@@ -27,9 +29,15 @@
 // NULL and a quoted one as an empty text, an unquoted x'…' as a blob, and gives
 // the columns of a new table the narrowest type that keeps every character. The
 // first line holds names where one is a column's, or, for a new table, unless a
-// field of it is empty, a number or there twice; -header decides otherwise. What
-// export and the shell's csv mode write is read back as it was, but for rowids
-// that are not a column.
+// field of it is a number; -header decides otherwise, and has to where a name is
+// empty or there twice. The delimiter is guessed from the first rows, and a
+// comma in doubt. What export and the shell's csv mode write is read back as it
+// was, but for rowids that are not a column, and for texts that are not UTF-8,
+// which import refuses.
+//
+// What can be read only once, such as a pipe, is copied into a temporary file
+// before it is imported. An export with -force over a SQLite file takes that
+// file's exclusive lock first, so that no program goes on with the old one.
 //
 // A SQLite file and a script hold ordinary tables: options of a table that
 // differ from what every table has (durable=false, resident=keys) are named on
