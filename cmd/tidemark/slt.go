@@ -37,6 +37,9 @@ func runSLT(ctx context.Context, args []string, std streams) error {
 	}
 	start := time.Now()
 	results := r.runAll(ctx, std.out)
+	if err := ctx.Err(); err != nil {
+		return err // what was cut off would look like failures
+	}
 	if err := r.writeJSON(results); err != nil {
 		return err
 	}
@@ -176,7 +179,7 @@ func (r *sltRun) runAll(ctx context.Context, w io.Writer) []fileResult {
 			for i := range next {
 				results[i] = r.runFile(ctx, r.files[i])
 				print.Lock()
-				if !r.quiet || results[i].bad() {
+				if ctx.Err() == nil && (!r.quiet || results[i].bad()) {
 					results[i].print(w)
 				}
 				print.Unlock()
@@ -184,6 +187,9 @@ func (r *sltRun) runAll(ctx context.Context, w io.Writer) []fileResult {
 		})
 	}
 	for i := range r.files {
+		if ctx.Err() != nil {
+			break
+		}
 		next <- i
 	}
 	close(next)

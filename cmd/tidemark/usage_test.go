@@ -58,12 +58,13 @@ func TestInterruptedCommands(t *testing.T) {
 		{[]string{"inspect", dir}, "tidemark: interrupted\n"},
 		{[]string{"export", dir, "-"}, "tidemark: interrupted\n"},
 		{[]string{"shell", dir}, "tidemark: interrupted\n"},
+		{[]string{"slt", "-driver=sqlite", writeFile(t, "x.test", "query I nosort\nSELECT 1\n----\n1\n")}, "tidemark: interrupted\n"},
 		{[]string{"import", dir, script}, "tidemark: interrupted; nothing was imported\n"},
 		{[]string{"import", newDir(t), script}, "tidemark: interrupted; nothing was imported\n"},
 	} {
-		var stderr strings.Builder
-		status := run(ctx, tc.args, streams{strings.NewReader("SELECT 1;\n"), &strings.Builder{}, &stderr})
-		if status != statusFailed || stderr.String() != tc.want {
+		var out, stderr strings.Builder
+		status := run(ctx, tc.args, streams{strings.NewReader("SELECT 1;\n"), &out, &stderr})
+		if out.String() != "" || status != statusFailed || stderr.String() != tc.want {
 			t.Errorf("%q: status %d, %q", tc.args, status, stderr.String())
 		}
 	}
