@@ -27,7 +27,7 @@ const (
 // the option set; -metamorphic.ops=FILE repeats it.
 func TestMetamorphic(t *testing.T) {
 	options := legalMetaOptions(t)
-	rounds, ops, seed := 6, metaOps, *metaSeed
+	rounds, ops, seed := 5, metaOps, *metaSeed
 	if testing.Short() {
 		rounds = 1
 	}
