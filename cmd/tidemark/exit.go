@@ -40,7 +40,8 @@ func report(ctx context.Context, err error, std streams) int {
 	if errors.Is(err, errFindings) || errors.As(err, &code) {
 		return status
 	}
-	if ctx.Err() != nil && status == statusFailed {
+	var session *sessionError
+	if ctx.Err() != nil && status == statusFailed && !errors.As(err, &session) {
 		err = interrupted(err)
 	}
 	fmt.Fprintln(std.err, "tidemark: "+oneLine(err.Error()))
@@ -75,6 +76,13 @@ func interrupted(err error) error {
 	}
 	return &interruptedError{err: err}
 }
+
+// sessionError is an error of a session on a terminal, which goes on after
+// interrupts: that there was one does not explain it.
+type sessionError struct{ err error }
+
+func (e *sessionError) Error() string { return e.err.Error() }
+func (e *sessionError) Unwrap() error { return e.err }
 
 // exitCode ends a session with a status that its user chose.
 type exitCode struct{ status int }

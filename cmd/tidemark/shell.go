@@ -49,7 +49,7 @@ func runShell(ctx context.Context, args []string, std streams) error {
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 		defer stop()
 	}
-	return withStore(ctx, s.dir, "rwc", func(db *sql.DB) error {
+	err := withStore(ctx, s.dir, "rwc", func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err
@@ -58,6 +58,10 @@ func runShell(ctx context.Context, args []string, std streams) error {
 		defer func() { _ = s.conn.Close() }() // closing the store reports
 		return s.session(ctx)
 	})
+	if err != nil && s.interactive && ctx.Err() == nil {
+		return &sessionError{err}
+	}
+	return err
 }
 
 // shell is one session on one connection, so that transactions, temporary tables

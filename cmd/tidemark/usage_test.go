@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -107,4 +108,19 @@ type chanLines struct {
 func (c chanLines) readLine(string) (string, error) {
 	c.asked <- true
 	return <-c.lines, nil
+}
+
+// A session that was interrupted once and failed later tells of the failure.
+func TestReportOfSession(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for err, want := range map[error]string{
+		&sessionError{errors.New("no space")}: "tidemark: no space\n",
+		errors.New("no space"):                "tidemark: interrupted\n",
+	} {
+		var stderr strings.Builder
+		if status := report(ctx, err, streams{err: &stderr}); status != statusFailed || stderr.String() != want {
+			t.Errorf("status %d, %q, want %q", status, stderr.String(), want)
+		}
+	}
 }
