@@ -118,43 +118,63 @@ func (c *checker) ended() error {
 }
 
 func (c *checker) files(state *catalog.State) error {
-	shard := state.Shards[0]
-	var files []*logFile
-	for _, g := range state.Generations {
-		if g.State == catalog.GenerationCollected || g.Generation < shard.ReplayFrom || g.Generation > shard.CurrentGeneration {
-			continue
-		}
-		f := &logFile{generation: newGeneration(g), cat: g}
-		err := c.s.open(f.generation, c.s.fs.OpenRead)
-		if f.file != nil {
-			defer f.file.Close()
-		}
-		if err == nil && f.epoch > uint64(shard.WriterEpoch) {
-			err = &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d", f.epoch, shard.WriterEpoch)}
-		}
-		if err != nil {
-			if err := c.found(err); err != nil {
-				return err
-			}
-			continue
-		}
-		c.total += f.allocated
-		files = append(files, f)
+	r := newRecovery(c.s, len(state.Shards))
+	r.limit = c.target.lsn
+	for i, sh := range state.Shards {
+		r.shards[i].shard, r.shards[i].cat = &shard{id: uint64(sh.ID), ordinal: i}, sh
 	}
-	lsn := LSN(0)
-	for _, f := range files {
-		var err error
-		if lsn, err = c.file(f, lsn); err != nil {
+	defer func() {
+		for _, l := range r.shards {
+			for _, f := range l.files {
+				_ = f.file.Close() // it was only read
+			}
+		}
+	}()
+	for _, g := range state.Generations {
+		l := r.log(uint64(g.ShardID))
+		if g.State == catalog.GenerationCollected || g.Generation < l.cat.ReplayFrom || g.Generation > l.cat.CurrentGeneration {
+			continue
+		}
+		if err := c.open(l, g); err != nil {
 			return err
 		}
 	}
-	if lsn != c.target.lsn {
-		c.report(Finding{Damage, "", 0, fmt.Sprintf("the log holds commits up to %d, the state is of commit %d", lsn, c.target.lsn)})
+	last := LSN(0)
+	for _, l := range r.shards {
+		lsn := LSN(0)
+		for _, f := range l.files {
+			var err error
+			if lsn, err = c.file(r, l, f, lsn); err != nil {
+				return err
+			}
+		}
+		last = max(last, lsn)
+	}
+	if last != c.target.lsn {
+		c.report(Finding{Damage, "", 0, fmt.Sprintf("the log holds commits up to %d, the state is of commit %d", last, c.target.lsn)})
 	}
 	if c.damage > 0 {
 		return nil // a replay would only fail where a finding is already
 	}
-	return c.replay(files)
+	return c.replay(r)
+}
+
+// open opens a file to be checked.
+func (c *checker) open(l *shardLog, g catalog.Generation) error {
+	f := &logFile{generation: newGeneration(g), cat: g}
+	err := c.s.open(f.generation, c.s.fs.OpenRead)
+	if err == nil && f.epoch > uint64(l.cat.WriterEpoch) {
+		err = &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d", f.epoch, l.cat.WriterEpoch)}
+	}
+	if err != nil {
+		if f.file != nil {
+			_ = f.file.Close() // it was only read
+		}
+		return c.found(err)
+	}
+	c.total += f.allocated
+	l.files = append(l.files, f)
+	return nil
 }
 
 // found reports an error about bytes and returns any other.
@@ -167,21 +187,29 @@ func (c *checker) found(err error) error {
 	return err
 }
 
-// replay replays the log once more and compares.
-func (c *checker) replay(files []*logFile) error {
-	r := &recovery{s: c.s, replay: newReplay(emptyRoot()), limit: c.target.lsn}
-	for _, f := range files {
-		if r.last == c.target.lsn {
-			break
+// replay replays the logs once more, all shards together, and compares. What
+// each file for itself could not show is found here: commits that are missing
+// in one of their shards.
+func (c *checker) replay(r *recovery) error {
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			f.info, f.seal, f.end = newGeneration(f.cat).info, nil, f.start
 		}
-		if err := c.ended(); err != nil {
-			return err
+	}
+	if err := r.merge(); err != nil {
+		return c.found(err)
+	}
+	if r.last < c.target.lsn {
+		for _, l := range r.shards {
+			for _, f := range l.files {
+				if err := r.look(f, r.last+1); err != nil {
+					return c.found(err)
+				}
+			}
 		}
-		r.replay.startGeneration()
-		f.info = newGeneration(f.cat).info
-		if err := r.file(f); err != nil {
-			return c.found(err)
-		}
+		f, stop := r.place()
+		c.report(Finding{Damage, f.path, stop.Offset, fmt.Sprintf("%s, where commit %d should be", stop.Reason, r.last+1)})
+		return nil
 	}
 	again, err := r.replay.root()
 	if err != nil {

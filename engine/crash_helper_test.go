@@ -54,7 +54,10 @@ type crashRun struct {
 	kinds vfs.Kind
 }
 
-func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
+func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64, shards int) *crashRun {
+	if shards == 0 {
+		shards = *testShards
+	}
 	r := &crashRun{mem: mem}
 	r.cats = newCatalogs(t, mem)
 	r.states = map[LSN]string{0: ""}
@@ -68,7 +71,7 @@ func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
 		}
 		return nil
 	})
-	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize}
+	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize, Shards: shards}
 	return r
 }
 
@@ -223,7 +226,7 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 // again is a new run that goes on from an image of this one.
 func (r *crashRun) again(t testing.TB, img *vfs.Mem, cat string, lsn LSN) *crashRun {
 	img.SetJournalLimit(64 << 20)
-	next := newCrashRun(t, img, r.o.GenerationSize)
+	next := newCrashRun(t, img, r.o.GenerationSize, r.o.Shards)
 	dir, _ := restore(t, cat)
 	next.cats.dir, next.o.Dir = dir, dir
 	if cat != "" {

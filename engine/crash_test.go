@@ -64,7 +64,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 48},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newCrashRun(t, vfs.NewMem(), c.generation)
+			r := newCrashRun(t, vfs.NewMem(), c.generation, 0)
 			s := r.open(t)
 			r.script(t, s, 0, c.steps/2, "a", c.held)
 			must(t, s.Close())
@@ -91,7 +91,7 @@ func TestTwoCrashes(t *testing.T) {
 		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first := newCrashRun(t, vfs.NewMem(), c.generation)
+			first := newCrashRun(t, vfs.NewMem(), c.generation, 0)
 			s := first.open(t)
 			first.script(t, s, 0, 5, "a", c.held)
 			must(t, s.Close())
@@ -116,7 +116,7 @@ func TestTwoCrashes(t *testing.T) {
 // TestBatchOverTwoFiles: commits before and behind a rotation that share a
 // round of syncing are all durable when the last one is acknowledged.
 func TestBatchOverTwoFiles(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 0)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500)))) // more than half: the next file is made
@@ -144,7 +144,7 @@ func TestBatchOverTwoFiles(t *testing.T) {
 // loses while its commit survives. The stale row must not stand in for it.
 func TestStaleFrames(t *testing.T) {
 	const block = 512
-	r := newCrashRun(t, vfs.NewMem(), 0)
+	r := newCrashRun(t, vfs.NewMem(), 0, 0)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	def := s.Head().Schema().Lookup("t").Table
@@ -162,13 +162,13 @@ func TestStaleFrames(t *testing.T) {
 		t.Fatalf("no row of %d bytes", size)
 		return ""
 	}
-	tail := s.log.gen.tail
+	tail := s.shards[0].gen.tail
 	r.wait(t, s, r.commit(t, s, put("t", 1, 9, "filler")))
-	commit := s.log.gen.tail - tail - frame(len("filler"))
+	commit := s.shards[0].gen.tail - tail - frame(len("filler"))
 
 	// [row of a bytes][row of a block, at a multiple of it] and a commit that
 	// the crash takes.
-	tail = s.log.gen.tail
+	tail = s.shards[0].gen.tail
 	a := (tail+2*block)/block*block - tail + block
 	r.hold()
 	r.commit(t, s, all(put("t", 2, 9, sized(a)), put("t", 3, 9, sized(block))))
@@ -190,7 +190,7 @@ func TestStaleFrames(t *testing.T) {
 	// one whose row takes its place.
 	s = next.open(t)
 	next.wait(t, s, next.commit(t, s, put("t", 2, 9, sized(a-commit))))
-	if at := s.log.gen.tail; at != tail+a {
+	if at := s.shards[0].gen.tail; at != tail+a {
 		t.Fatalf("the log ends at %d, the stale row is at %d", at, tail+a)
 	}
 	next.hold()

@@ -30,7 +30,7 @@ type specimen struct {
 // the store, or leaves it as a crash does right after the last acknowledgment.
 func newSpecimen(t testing.TB, generationSize int64, steps int, closed bool, held func(k int) bool) *specimen {
 	t.Helper()
-	r := newCrashRun(t, vfs.NewMem(), generationSize)
+	r := newCrashRun(t, vfs.NewMem(), generationSize, 0)
 	s := r.open(t)
 	r.script(t, s, 0, steps, "a", held)
 	quiet(t, s)
@@ -80,7 +80,7 @@ func quiet(t testing.TB, s *Store) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c := &s.chores
-		return c.idle(s.durable.Load()) && (len(c.sealing) == 0 || c.stuck)
+		return c.idle(s.durable.Load()) && (len(c.sealing) == 0 || c.stuck != nil)
 	})
 }
 
@@ -233,7 +233,7 @@ func TestFlippedBits(t *testing.T) {
 // nothing says was synced. But the mark was, before the commit was appended: the
 // commit must not be taken for an unsynced tail.
 func TestFlippedCloseMark(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 0)
+	r := newCrashRun(t, vfs.NewMem(), 0, 0)
 	s := r.open(t)
 	r.script(t, s, 0, 3, "a", nil)
 	must(t, s.Close())
@@ -268,15 +268,15 @@ func TestFlippedCloseMark(t *testing.T) {
 // appended before the damaged one was synced and says nothing of it; the
 // footer does.
 func TestFooterIsEvidence(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 0)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500))))
 	quiet(t, s)
 	r.hold()
-	from := s.log.gen.tail
+	from := s.shards[0].gen.tail
 	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
-	to := s.log.gen.tail
+	to := s.shards[0].gen.tail
 	last := r.commit(t, s, put("t", 3, 3, "z"))
 	r.release()
 	r.wait(t, s, last)
@@ -320,16 +320,16 @@ func TestFooterIsEvidence(t *testing.T) {
 // TestClaimInAThirdFile damages a commit of which only a commit two files on
 // says that it was synced.
 func TestClaimInAThirdFile(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 0)
 	s := r.open(t)
 	s.sealing.RLock() // nothing is sealed before the end
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500))))
 	quietButSeals(t, s)
 	r.hold()
-	from := s.log.gen.tail
+	from := s.shards[0].gen.tail
 	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
-	to := s.log.gen.tail
+	to := s.shards[0].gen.tail
 	third := r.commit(t, s, put("t", 3, 3, strings.Repeat("z", 1200)))
 	r.release()
 	r.wait(t, s, third)

@@ -16,10 +16,11 @@ import (
 // it was promised.
 type faultRun struct {
 	history
-	mem   *vfs.Mem
-	fault *vfs.Fault
-	dir   string
-	errs  []error
+	mem    *vfs.Mem
+	fault  *vfs.Fault
+	dir    string
+	errs   []error
+	shards int
 }
 
 // program creates a store, fills it, closes and reopens it, and goes on as far
@@ -31,6 +32,7 @@ func (r *faultRun) program(t testing.TB, o Options, steps int) {
 			t.Errorf("%d goroutines are still running", n)
 		}
 	}()
+	o.Shards = r.shards
 	for half := range 2 {
 		s, err := Open(context.Background(), o)
 		if err != nil {
@@ -102,7 +104,7 @@ func (r *faultRun) recovers(t *testing.T, what string, mixtures int) (images int
 		defer os.Remove(file)
 		cat = file
 	}
-	run := &crashRun{mem: r.mem, o: Options{Create: true, GenerationSize: 1 << 10}}
+	run := &crashRun{mem: r.mem, o: Options{Create: true, GenerationSize: 1 << 10, Shards: r.shards}}
 	run.states, run.acks = r.states, r.acks
 	run.one(t, what+", process restarted", cloneMem(t, r.mem), cat, r.acked(n))
 	images++
@@ -134,7 +136,7 @@ func TestFaultAtEveryOperation(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			base := faults
 			for n := 1 + int(*crashSeed)%every; ; n += every {
-				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir()}
+				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: *testShards}
 				r.states = map[LSN]string{0: ""}
 				rule := k.rule
 				rule.N = n
@@ -172,7 +174,7 @@ func TestCatalogFaults(t *testing.T) {
 	for name, fail := range kinds {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n += thinned(3) {
-				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir()}
+				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: *testShards}
 				r.states = map[LSN]string{0: ""}
 				commits, failed := 0, ""
 				seam := &catalog.Seam{Commit: func(name string, commit func() error) error {

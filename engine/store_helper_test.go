@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -16,6 +17,10 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
+// testShards lets every test that does not say how many shards its store has
+// run with another number of them.
+var testShards = flag.Int("shards", 1, "number of shards of the stores in tests that do not set it")
+
 // openStore opens a store for a test. At the end of the test the store is
 // closed, opened once more, checked, closed again, and nothing of it may be
 // left open: no file, no lock, no goroutine.
@@ -25,6 +30,9 @@ func openStore(t testing.TB, o Options) *Store {
 		o.Dir = t.TempDir()
 	}
 	o.Create = true
+	if o.Shards == 0 {
+		o.Shards = *testShards
+	}
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
