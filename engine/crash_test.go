@@ -50,7 +50,9 @@ func (r *crashRun) script(t testing.TB, s *Store, from, to int, variant string, 
 	}
 }
 
-func TestCrashAtEveryOperation(t *testing.T) {
+func TestCrashAtEveryOperation(t *testing.T) { overShards(t, crashAtEveryOperation) }
+
+func crashAtEveryOperation(t *testing.T, shards int) {
 	for _, c := range []struct {
 		name       string
 		generation int64
@@ -64,7 +66,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 48},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newCrashRun(t, vfs.NewMem(), c.generation, 0)
+			r := newCrashRun(t, vfs.NewMem(), c.generation, shards)
 			s := r.open(t)
 			r.script(t, s, 0, c.steps/2, "a", c.held)
 			must(t, s.Close())
@@ -79,7 +81,9 @@ func TestCrashAtEveryOperation(t *testing.T) {
 
 // TestTwoCrashes crashes a second time behind a retry of equal size: nothing
 // of what the first crash left behind the cut may come back.
-func TestTwoCrashes(t *testing.T) {
+func TestTwoCrashes(t *testing.T) { overShards(t, twoCrashes) }
+
+func twoCrashes(t *testing.T, shards int) {
 	for _, c := range []struct {
 		name       string
 		generation int64
@@ -91,7 +95,7 @@ func TestTwoCrashes(t *testing.T) {
 		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first := newCrashRun(t, vfs.NewMem(), c.generation, 0)
+			first := newCrashRun(t, vfs.NewMem(), c.generation, shards)
 			s := first.open(t)
 			first.script(t, s, 0, 5, "a", c.held)
 			must(t, s.Close())
@@ -116,7 +120,7 @@ func TestTwoCrashes(t *testing.T) {
 // TestBatchOverTwoFiles: commits before and behind a rotation that share a
 // round of syncing are all durable when the last one is acknowledged.
 func TestBatchOverTwoFiles(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10, 0)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 1)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500)))) // more than half: the next file is made
@@ -144,7 +148,7 @@ func TestBatchOverTwoFiles(t *testing.T) {
 // loses while its commit survives. The stale row must not stand in for it.
 func TestStaleFrames(t *testing.T) {
 	const block = 512
-	r := newCrashRun(t, vfs.NewMem(), 0, 0)
+	r := newCrashRun(t, vfs.NewMem(), 0, 1)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	def := s.Head().Schema().Lookup("t").Table

@@ -117,7 +117,9 @@ func (r *faultRun) recovers(t *testing.T, what string, mixtures int) (images int
 
 // TestFaultAtEveryOperation fails one operation after the other, in several
 // ways, until a run of the program meets no failure.
-func TestFaultAtEveryOperation(t *testing.T) {
+func TestFaultAtEveryOperation(t *testing.T) { overShards(t, faultAtEveryOperation) }
+
+func faultAtEveryOperation(t *testing.T, shards int) {
 	kinds := []struct {
 		name string
 		rule vfs.Rule
@@ -136,7 +138,7 @@ func TestFaultAtEveryOperation(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			base := faults
 			for n := 1 + int(*crashSeed)%every; ; n += every {
-				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: *testShards}
+				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: shards}
 				r.states = map[LSN]string{0: ""}
 				rule := k.rule
 				rule.N = n
@@ -164,7 +166,9 @@ func TestFaultAtEveryOperation(t *testing.T) {
 }
 
 // TestCatalogFaults fails every COMMIT of the catalog in three ways.
-func TestCatalogFaults(t *testing.T) {
+func TestCatalogFaults(t *testing.T) { overShards(t, catalogFaults) }
+
+func catalogFaults(t *testing.T, shards int) {
 	errCommit := errors.New("commit fails")
 	kinds := map[string]func(commit func() error) error{
 		"before":  func(func() error) error { return errCommit },
@@ -174,7 +178,7 @@ func TestCatalogFaults(t *testing.T) {
 	for name, fail := range kinds {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n += thinned(3) {
-				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: *testShards}
+				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: shards}
 				r.states = map[LSN]string{0: ""}
 				commits, failed := 0, ""
 				seam := &catalog.Seam{Commit: func(name string, commit func() error) error {

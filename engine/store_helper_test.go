@@ -61,6 +61,13 @@ func openStore(t testing.TB, o Options) *Store {
 	return s
 }
 
+// overShards runs a test on stores of one and of several shards.
+func overShards(t *testing.T, f func(t *testing.T, shards int)) {
+	for _, shards := range []int{1, 3} {
+		t.Run(fmt.Sprintf("shards %d", shards), func(t *testing.T) { f(t, shards) })
+	}
+}
+
 // checkStore fails the test for everything that Check finds.
 func checkStore(t testing.TB, s *Store) {
 	t.Helper()

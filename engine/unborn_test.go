@@ -15,7 +15,7 @@ import (
 func reserved(t *testing.T) (o Options, m *vfs.Mem, first, second string) {
 	t.Helper()
 	m = vfs.NewMem()
-	o = Options{Dir: t.TempDir(), FS: m, GenerationSize: 1 << 10}
+	o = Options{Dir: t.TempDir(), FS: m, GenerationSize: 1 << 10, Shards: 1}
 	s := openStore(t, o)
 	wait(t, s, update(t, s, createTable("t")))
 	must(t, s.Close())
