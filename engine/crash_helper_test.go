@@ -200,6 +200,7 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 	if lsn < acked {
 		t.Errorf("%s: LSN %d, acknowledged was %d", at, lsn, acked)
 	}
+	checkGenerations(t, s.GenerationInfos(), lsn)
 	wait(t, s, update(t, s, createTable("after")))
 	state = dump(s.Durable())
 	checkStore(t, s)
@@ -250,6 +251,15 @@ func journalText(m *vfs.Mem, upTo int) string {
 		}
 	}
 	return b.String()
+}
+
+// sharded thins more when there are several shards, which have more files and
+// so more operations.
+func sharded(normal, shards int) int {
+	if shards > 1 {
+		normal *= 4
+	}
+	return thinned(normal)
 }
 
 // thinned is how many images to leave out: normal is for a test run.

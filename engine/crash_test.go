@@ -60,9 +60,9 @@ func crashAtEveryOperation(t *testing.T, shards int) {
 		held       func(k int) bool
 		normal     int
 	}{
-		{"one by one", 0, 12, nil, 12},
+		{"one by one", 0, 12, nil, 24},
 		{"gathered", 0, 20, func(k int) bool { return k%8 != 0 }, 24},
-		{"rotating", 1 << 10, 20, nil, 24},
+		{"rotating", 1 << 10, 20, nil, 40},
 		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 48},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func crashAtEveryOperation(t *testing.T, shards int) {
 			s = r.open(t)
 			r.script(t, s, c.steps/2, c.steps, "b", c.held)
 			must(t, s.Close())
-			n := r.images(t, 0, thinned(c.normal), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 24}, nil)
+			n := r.images(t, 0, sharded(c.normal, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 24}, nil)
 			t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
 		})
 	}
@@ -90,7 +90,7 @@ func twoCrashes(t *testing.T, shards int) {
 		held       func(k int) bool
 		normal     int
 	}{
-		{"one by one", 0, nil, 40},
+		{"one by one", 0, nil, 60},
 		{"gathered", 0, func(k int) bool { return k > 0 }, 80},
 		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 400},
 	} {
@@ -100,13 +100,13 @@ func twoCrashes(t *testing.T, shards int) {
 			first.script(t, s, 0, 5, "a", c.held)
 			must(t, s.Close())
 			var second crashStats
-			n := first.images(t, 0, thinned(c.normal), vfs.CrashOptions{Seed: *crashSeed}, func(t *testing.T, at string, img *vfs.Mem, cat string, lsn LSN) {
+			n := first.images(t, 0, sharded(c.normal, shards), vfs.CrashOptions{Seed: *crashSeed}, func(t *testing.T, at string, img *vfs.Mem, cat string, lsn LSN) {
 				r := first.again(t, img, cat, lsn)
 				defer os.RemoveAll(r.cats.dir)
 				s := r.open(t)
 				r.script(t, s, int(lsn), int(lsn)+3, "b", func(k int) bool { return k > 0 })
 				must(t, s.Close())
-				second.add(r.images(t, 0, thinned(4), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 4}, nil))
+				second.add(r.images(t, 0, sharded(4, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 4}, nil))
 				if t.Failed() {
 					t.Logf("first crash: %s", at)
 				}

@@ -67,7 +67,7 @@ func rotation(t *testing.T, shards int) {
 
 // checkGenerations makes sure that the generations' commits ascend, densely when
 // there is one shard, and that all shards were cut at the same LSNs.
-func checkGenerations(t *testing.T, infos []GenerationInfo, head LSN) {
+func checkGenerations(t testing.TB, infos []GenerationInfo, head LSN) {
 	t.Helper()
 	shards := map[uint64]int{}
 	for _, g := range infos {
