@@ -6,9 +6,12 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// keepBuffer is the largest encoding buffer that is kept for the next
-// transaction.
-const keepBuffer = 1 << 20
+// keepBuffer is how much memory of encoding buffers is kept for the next
+// transaction, of all shards together, and leastBuffer what any may keep.
+const (
+	keepBuffer  = 1 << 20
+	leastBuffer = 64 << 10
+)
 
 // closeMarkSize is the room every preallocation leaves, so that a clean close
 // needs no space.
@@ -119,8 +122,9 @@ func (a *appender) reserve() error {
 
 // done ends the use of what was prepared.
 func (a *appender) done() {
+	keep := max(keepBuffer/len(a.shards), leastBuffer)
 	for _, sh := range a.parts {
-		if cap(sh.builder.Bytes()) > keepBuffer {
+		if cap(sh.builder.Bytes()) > keep {
 			sh.builder = wal.Builder{}
 		}
 		sh.commit.Contributions = nil

@@ -83,13 +83,13 @@ func (r *crashRun) wander(t testing.TB, rng *rand.Rand, transactions int) {
 // from one of them to the next crash.
 func TestRandomShards(t *testing.T) {
 	programs, images := 0, 0
-	for _, shards := range []int{2, 3, 5} {
+	for _, shards := range []int{2, 5} {
 		rng := rand.New(rand.NewPCG(*crashSeed, uint64(shards)))
 		r := newCrashRun(t, vfs.NewMem(), 2<<10, shards)
 		for round := range 3 {
 			r.wander(t, rng, 30)
 			programs++
-			every := max(sharded(100, shards), 1)
+			every := max(sharded(160, shards), 1)
 			c := r.images(t, 1+rng.IntN(8), every, vfs.CrashOptions{Seed: *crashSeed, Mixtures: 20}, nil)
 			images += c.opened
 			if t.Failed() {

@@ -162,7 +162,7 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 		return catalog.State{}, fmt.Errorf("engine: %w", err)
 	}
 	if n := len(state.Shards); s.opts.Shards != 0 && s.opts.Shards != n {
-		return catalog.State{}, fmt.Errorf("engine: Options.Shards is %d, the store was made with %d", s.opts.Shards, n)
+		return catalog.State{}, fmt.Errorf("%w: shards is %d, the store was made with %d", ErrShards, s.opts.Shards, n)
 	}
 	s.id, s.settings = cat.Info().Identity, state.Settings
 	return state, nil
