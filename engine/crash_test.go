@@ -60,10 +60,10 @@ func crashAtEveryOperation(t *testing.T, shards int) {
 		held       func(k int) bool
 		normal     int
 	}{
-		{"one by one", 0, 12, nil, 24},
-		{"gathered", 0, 20, func(k int) bool { return k%8 != 0 }, 24},
-		{"rotating", 1 << 10, 20, nil, 40},
-		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 48},
+		{"one by one", 0, 12, nil, 36},
+		{"gathered", 0, 20, func(k int) bool { return k%8 != 0 }, 36},
+		{"rotating", 1 << 10, 20, nil, 60},
+		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 72},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newCrashRun(t, vfs.NewMem(), c.generation, shards)
@@ -90,9 +90,9 @@ func twoCrashes(t *testing.T, shards int) {
 		held       func(k int) bool
 		normal     int
 	}{
-		{"one by one", 0, nil, 60},
-		{"gathered", 0, func(k int) bool { return k > 0 }, 80},
-		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 400},
+		{"one by one", 0, nil, 100},
+		{"gathered", 0, func(k int) bool { return k > 0 }, 160},
+		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 600},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first := newCrashRun(t, vfs.NewMem(), c.generation, shards)

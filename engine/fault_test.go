@@ -132,7 +132,7 @@ func faultAtEveryOperation(t *testing.T, shards int) {
 		{"no space", vfs.Rule{Kinds: vfs.OpPreallocate | vfs.OpCreate | vfs.OpMkdir, Err: syscall.ENOSPC}},
 		{"sync", vfs.Rule{Kinds: vfs.SyncOps}},
 	}
-	every := sharded(16, shards)
+	every := sharded(40, shards)
 	faults, images := 0, 0
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func catalogFaults(t *testing.T, shards int) {
 	faults := 0
 	for name, fail := range kinds {
 		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n += sharded(3, shards) {
+			for n := 1; ; n += sharded(6, shards) {
 				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: shards}
 				r.states = map[LSN]string{0: ""}
 				commits, failed := 0, ""

@@ -89,7 +89,7 @@ func TestRandomShards(t *testing.T) {
 		for round := range 3 {
 			r.wander(t, rng, 30)
 			programs++
-			every := max(sharded(160, shards), 1)
+			every := max(sharded(300, shards), 1)
 			c := r.images(t, 1+rng.IntN(8), every, vfs.CrashOptions{Seed: *crashSeed, Mixtures: 20}, nil)
 			images += c.opened
 			if t.Failed() {

@@ -15,15 +15,18 @@ import (
 // with later commits in the others: without a claim all shards are cut before
 // it, with one the file is damaged.
 func TestMissingInOneShard(t *testing.T) {
-	damages := map[string]func(data []byte, from, to, commit int64) []byte{
-		"all of it":          func(data []byte, from, to, commit int64) []byte { clear(data[from:to]); return data },
-		"its commit":         func(data []byte, from, to, commit int64) []byte { clear(data[commit:to]); return data },
-		"a bit of its row":   func(data []byte, from, to, commit int64) []byte { data[from+9] ^= 1; return data },
-		"a bit of the crc":   func(data []byte, from, to, commit int64) []byte { data[commit+4] ^= 1; return data },
-		"all that follows":   func(data []byte, from, to, commit int64) []byte { clear(data[from:]); return data },
-		"the end of the log": func(data []byte, from, to, commit int64) []byte { return data[:from] },
+	damages := []struct {
+		what string
+		do   func(data []byte, from, to, commit int64) []byte
+	}{
+		{"all of it", func(data []byte, from, to, commit int64) []byte { clear(data[from:to]); return data }},
+		{"its commit", func(data []byte, from, to, commit int64) []byte { clear(data[commit:to]); return data }},
+		{"a bit of its row", func(data []byte, from, to, commit int64) []byte { data[from+9] ^= 1; return data }},
+		{"a bit of the crc", func(data []byte, from, to, commit int64) []byte { data[commit+4] ^= 1; return data }},
+		{"all that follows", func(data []byte, from, to, commit int64) []byte { clear(data[from:]); return data }},
+		{"the end of the log", func(data []byte, from, to, commit int64) []byte { return data[:from] }},
 	}
-	images := 0
+	images, combinations := 0, 0
 	for lost := range 3 {
 		for _, claimed := range []bool{false, true} {
 			for _, later := range [][]int{nil, {(lost + 1) % 3}, {lost}, {0, 1, 2}, {(lost + 2) % 3, lost}} {
@@ -59,10 +62,14 @@ func TestMissingInOneShard(t *testing.T) {
 				}
 				must(t, s.Close())
 				// A claim in the same shard goes with what follows.
-				for what, damage := range damages {
+				combinations++
+				for i, damage := range damages {
+					if *crashEvery != 1 && (i+combinations)%3 != 0 {
+						continue
+					}
 					img := cloneMem(t, img)
-					writeFile(t, img, path, damage(readFile(t, img, path), from, to, commit))
-					at := fmt.Sprintf("shard %d lost %s of commit %d, later commits in %v, claimed %t", lost, what, missing, later, claimed)
+					writeFile(t, img, path, damage.do(readFile(t, img, path), from, to, commit))
+					at := fmt.Sprintf("shard %d lost %s of commit %d, later commits in %v, claimed %t", lost, damage.what, missing, later, claimed)
 					images++
 					if !claimed || len(later) == 0 {
 						if lsn := r.one(t, at, img, cat, missing-1); lsn != missing-1 {
