@@ -49,8 +49,32 @@ func TestShards(t *testing.T) {
 		other, conn := connect(t, Config{Path: path, Shards: n})
 		mustClose(t, conn, other)
 	}
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := Raw(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second has nothing to do
+		if err := store.Checkpoint(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		_, got = table(t, db, `SELECT count(*), count(DISTINCT shard_id) FROM tidemark_generations WHERE state = 'open' AND records > 0
+			UNION ALL SELECT sum(records), count(DISTINCT shard_id) FROM catalog.generations WHERE state = 'sealed'`)
+		if want := []string{"0|0", "91|3"}; !slices.Equal(got, want) {
+			t.Errorf("after a checkpoint %q, want %q", got, want)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if err := store.Checkpoint(t.Context(), nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("checkpoint of a closed store: %v", err)
 	}
 	refused(2)
 	db = openTest(t, Config{Path: path})

@@ -81,7 +81,7 @@ func (r *recovery) place() (*logFile, wal.Stop) {
 	if r.lacks != nil && len(r.lacks.files) > 0 {
 		return r.lacks.place()
 	}
-	worst, most := r.shards[0], -1
+	worst, most := r.shards[0], -1 // one with a file: a commit was found somewhere
 	for _, l := range r.shards {
 		for _, f := range l.files {
 			score := 0
