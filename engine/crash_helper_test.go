@@ -47,6 +47,7 @@ type crashRun struct {
 	mem  *vfs.Mem
 	cats *catalogs
 	o    Options
+	wide int // transactions in several shards
 
 	// While held is set, operations of these kinds wait.
 	mu    sync.Mutex
@@ -105,6 +106,9 @@ func (r *crashRun) commit(t testing.TB, s *Store, f func(tx *Tx) error) LSN {
 	t.Helper()
 	lsn := update(t, s, f)
 	r.states[lsn] = dump(s.Head())
+	if len(s.log.participants) > 1 {
+		r.wide++
+	}
 	return lsn
 }
 
@@ -149,7 +153,12 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 	t.Helper()
 	o.Boundaries = r.boundaries
 	seen := map[string]bool{}
-	for n := first; n <= r.mem.Ops(); n++ {
+	// To make an image costs time, too: when most are left out, so are the ones
+	// of whole operations.
+	const perOp = 30 // images of an operation, roughly
+	stride := max(every/perOp, 1)
+	every = max(every/stride, 1)
+	for n := first + int(*crashSeed)%stride; n <= r.mem.Ops(); n += stride {
 		c.ops++
 		cat, acked := r.cats.at(n), r.acked(n)
 		for name, img := range r.mem.CrashImages(n, o) {

@@ -163,6 +163,19 @@ func (sp *specimen) synced(t *testing.T) LSN {
 	return best
 }
 
+// stepOver is how many bytes a loop over all bytes of a log goes on at once.
+func stepOver(shards int) int64 {
+	switch {
+	case *crashEvery == 1:
+		return 1
+	case testing.Short():
+		return 13
+	case shards > 1:
+		return 3
+	}
+	return 1
+}
+
 // lsnOf returns the LSN of the commit that frame i of a file is or belongs to.
 func (sp *specimen) lsnOf(path string, i int) LSN {
 	const at = 8 // behind the mark
@@ -199,10 +212,7 @@ func flippedBits(t *testing.T, shards int) {
 			}
 			synced := sp.synced(t)
 			flips := 0
-			step := int64(1)
-			if shards > 1 && *crashEvery != 1 {
-				step = 3
-			}
+			step := stepOver(shards)
 			for _, path := range sp.paths {
 				data := readFile(t, sp.mem, path)
 				file, err := sp.mem.Open(path)
@@ -399,7 +409,7 @@ func cutAtEveryByte(t *testing.T, shards int) {
 					least, needed = last.Offset, true // the marks of the other shards tell of every commit
 				}
 				for at := end; at >= frames[0].End(); at-- {
-					if shards > 1 && *crashEvery != 1 && at%3 != 0 && at < end-50 {
+					if at%stepOver(shards) != 0 && at < end-50 {
 						continue
 					}
 					writeFile(t, sp.mem, path, data[:at])
@@ -418,7 +428,7 @@ func cutAtEveryByte(t *testing.T, shards int) {
 					}
 				}
 				// Without its header a file that was in use is damage.
-				for at := frames[0].End() - 1; at >= 0; at -= 1 + int64(shards)/2 {
+				for at := frames[0].End() - 1; at >= 0; at -= stepOver(shards) {
 					writeFile(t, sp.mem, path, data[:at])
 					cuts++
 					if _, err := sp.scan(); err == nil {
@@ -439,7 +449,10 @@ func randomDamage(t *testing.T, shards int) {
 	sp := newSpecimen(t, shards, 4<<10, 16, true, nil)
 	rng := rand.New(rand.NewPCG(*crashSeed, 7))
 	t.Logf("seed %d", *crashSeed)
-	const rounds = 2000
+	rounds := 2000
+	if testing.Short() {
+		rounds = 200
+	}
 	opened := 0
 	for range rounds {
 		path := sp.paths[rng.IntN(len(sp.paths))]
