@@ -62,7 +62,7 @@ func crashAtEveryOperation(t *testing.T, shards int) {
 	}{
 		{"one by one", 0, 12, nil, 36},
 		{"gathered", 0, 20, func(k int) bool { return k%8 != 0 }, 36},
-		{"rotating", 1 << 10, 20, nil, 60},
+		{"rotating", 1 << 10, 20, nil, 90},
 		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 72},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -132,7 +132,7 @@ func faultAtEveryOperation(t *testing.T, shards int) {
 		{"no space", vfs.Rule{Kinds: vfs.OpPreallocate | vfs.OpCreate | vfs.OpMkdir, Err: syscall.ENOSPC}},
 		{"sync", vfs.Rule{Kinds: vfs.SyncOps}},
 	}
-	every := sharded(40, shards)
+	every := sharded(50, shards)
 	faults, images := 0, 0
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
