@@ -283,3 +283,31 @@ func TestSchemaAndRows(t *testing.T) {
 	}
 	must(t, s.Close())
 }
+
+// TestMostShardsCrash crashes a store of 64 shards, from its creation on.
+func TestMostShardsCrash(t *testing.T) {
+	r := newCrashRun(t, vfs.NewMem(), 4<<10, MaxShards)
+	s := r.open(t)
+	r.wait(t, s, r.commit(t, s, createTable("t")))
+	many := func(from int64, text string) func(tx *Tx) error {
+		return func(tx *Tx) error {
+			for i := range int64(150) {
+				if err := put("t", from+i, i, text)(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	r.hold()
+	r.commit(t, s, many(0, "a"))
+	r.commit(t, s, put("t", 7, 7, "b"))
+	last := r.commit(t, s, many(100, "c"))
+	r.release()
+	r.wait(t, s, last)
+	must(t, s.Checkpoint(t.Context(), nil))
+	r.wait(t, s, r.commit(t, s, many(50, "d")))
+	must(t, s.Close())
+	n := r.images(t, 0, thinned(8000), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 12, Max: 16}, nil)
+	t.Logf("%d operations, %d images, %d different ones opened, %d transactions in several shards", n.ops, n.images, n.opened, r.wide)
+}
