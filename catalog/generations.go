@@ -9,33 +9,51 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// ReserveGeneration commits the identity of a shard's next generation before
-// its file exists: object, root of the timeline's owner and generation row in
-// one transaction. A generation that is there already is returned as it is.
+// ReserveGeneration is [Catalog.ReserveGenerations] of one generation.
 func (c *Catalog) ReserveGeneration(ctx context.Context, shardID, generation int64) (Generation, error) {
-	const op = "reserve-generation"
-	var g Generation
-	err := c.write(ctx, op, func(ctx context.Context, tx *writeTx) (err error) {
-		if err := errors.Join(checkID("shard", shardID), checkID("generation", generation)); err != nil {
-			return err
-		}
-		row, err := getGeneration(ctx, tx, shardID, generation)
-		if err != nil {
-			return err
-		}
-		if row != nil {
-			if g, err = row.verified(c.identity()); err != nil {
-				return err
-			}
-			return errUnchanged
-		}
-		g, err = reserveGeneration(ctx, tx, c.identity(), shardID, generation)
-		return err
-	})
+	gs, err := c.ReserveGenerations(ctx, ShardGeneration{shardID, generation})
 	if err != nil {
 		return Generation{}, err
 	}
-	return g, nil
+	return gs[0], nil
+}
+
+// ReserveGenerations commits the identities of shards' next generations before
+// their files exist: for each an object, a root of the timeline's owner and a
+// generation row, all in one transaction. A generation that is there already
+// is returned as it is.
+func (c *Catalog) ReserveGenerations(ctx context.Context, wanted ...ShardGeneration) ([]Generation, error) {
+	const op = "reserve-generation"
+	gs := make([]Generation, len(wanted))
+	err := c.write(ctx, op, func(ctx context.Context, tx *writeTx) error {
+		changed := false
+		for i, w := range wanted {
+			if err := errors.Join(checkID("shard", w.ShardID), checkID("generation", w.Generation)); err != nil {
+				return err
+			}
+			row, err := getGeneration(ctx, tx, w.ShardID, w.Generation)
+			if err != nil {
+				return err
+			}
+			if row != nil {
+				gs[i], err = row.verified(c.identity())
+			} else {
+				changed = true
+				gs[i], err = reserveGeneration(ctx, tx, c.identity(), w.ShardID, w.Generation)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !changed {
+			return errUnchanged
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gs, nil
 }
 
 // reserveGeneration inserts object, root and generation, in the order the guards

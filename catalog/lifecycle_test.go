@@ -121,6 +121,53 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+// TestSeveralShards: what is done for several shards in one call is done for
+// all of them or for none.
+func TestSeveralShards(t *testing.T) {
+	ctx := t.Context()
+	c, s := newStore(t, Creation{Shards: 3})
+	var ids []int64
+	var second, third []ShardGeneration
+	for _, shard := range s.Shards {
+		ids = append(ids, shard.ID)
+		second, third = append(second, ShardGeneration{shard.ID, 2}), append(third, ShardGeneration{shard.ID, 3})
+	}
+	epochs, err := c.BumpEpochs(ctx, ids...)
+	if err != nil || fmt.Sprint(epochs) != "[1 1 1]" {
+		t.Errorf("epochs %v, %v", epochs, err)
+	}
+	_, err = c.BumpEpochs(ctx, ids[0], 4711)
+	wantCode(t, err, CodeUnknown)
+	gs, err := c.ReserveGenerations(ctx, second[1], second[0])
+	if err != nil || len(gs) != 2 || gs[0].ShardID != ids[1] || gs[1].ShardID != ids[0] {
+		t.Fatalf("%+v, %v", gs, err)
+	}
+	_, err = c.ReserveGenerations(ctx, third[0], third[2]) // the last one has no second
+	wantCode(t, err, CodeGeneration)
+	again, err := c.ReserveGenerations(ctx, second...) // two of them are there
+	if err != nil || fmt.Sprint(again[:2]) != fmt.Sprint([]Generation{gs[1], gs[0]}) || again[2].Generation != 2 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	wantCode(t, c.SetCurrentGenerations(ctx, second[0], third[1]), CodeShard)
+	for range 2 {
+		if err := c.SetCurrentGenerations(ctx, second[:2]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, err := c.State(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{2, 2, 1} {
+		if got := state.Shards[i]; got.CurrentGeneration != want || got.WriterEpoch != 1 {
+			t.Errorf("shard %d: %+v", i, got)
+		}
+	}
+	if len(state.Generations) != 6 {
+		t.Errorf("%d generations", len(state.Generations))
+	}
+}
+
 func TestGenerations(t *testing.T) {
 	ctx := t.Context()
 	c, s := newStore(t, Creation{})

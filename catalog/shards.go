@@ -6,35 +6,72 @@ import (
 	"errors"
 )
 
-// BumpEpoch advances a shard's writer epoch by one and returns the new one.
-// Every read-write open does so before it writes a generation header, and
-// replay refuses a lower epoch after a higher one.
+// ShardGeneration names a generation of a shard.
+type ShardGeneration struct {
+	ShardID    int64
+	Generation int64
+}
+
+// BumpEpoch is [Catalog.BumpEpochs] of one shard.
 func (c *Catalog) BumpEpoch(ctx context.Context, shardID int64) (int64, error) {
-	var epoch int64
-	err := c.write(ctx, "bump-epoch", func(ctx context.Context, tx *writeTx) error {
-		return c.updateShard(ctx, tx, shardID, func(s *shardRow) error {
-			s.WriterEpoch++
-			epoch = s.WriterEpoch
-			return checkCounter("writer epoch", epoch)
-		})
-	})
+	epochs, err := c.BumpEpochs(ctx, shardID)
 	if err != nil {
 		return 0, err
 	}
-	return epoch, nil
+	return epochs[0], nil
 }
 
-// SetCurrentGeneration records which generation the shard appends to. It never
-// goes back; naming the current one again changes nothing.
-func (c *Catalog) SetCurrentGeneration(ctx context.Context, shardID, generation int64) error {
-	return c.write(ctx, "set-current-generation", func(ctx context.Context, tx *writeTx) error {
-		if err := checkID("generation", generation); err != nil {
-			return err
+// BumpEpochs advances the writer epochs of shards by one, all or none, and
+// returns the new ones. Every read-write open does so before it writes a
+// generation header, and replay refuses a lower epoch after a higher one.
+func (c *Catalog) BumpEpochs(ctx context.Context, shardIDs ...int64) ([]int64, error) {
+	epochs := make([]int64, len(shardIDs))
+	err := c.write(ctx, "bump-epoch", func(ctx context.Context, tx *writeTx) error {
+		for i, id := range shardIDs {
+			err := c.updateShard(ctx, tx, id, func(s *shardRow) error {
+				s.WriterEpoch++
+				epochs[i] = s.WriterEpoch
+				return checkCounter("writer epoch", s.WriterEpoch)
+			})
+			if err != nil {
+				return err
+			}
 		}
-		return c.updateShard(ctx, tx, shardID, func(s *shardRow) error {
-			s.CurrentGeneration = generation
-			return nil
-		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return epochs, nil
+}
+
+// SetCurrentGeneration is [Catalog.SetCurrentGenerations] of one shard.
+func (c *Catalog) SetCurrentGeneration(ctx context.Context, shardID, generation int64) error {
+	return c.SetCurrentGenerations(ctx, ShardGeneration{shardID, generation})
+}
+
+// SetCurrentGenerations records which generation each shard appends to, all or
+// none. It never goes back; naming the current one again changes nothing.
+func (c *Catalog) SetCurrentGenerations(ctx context.Context, current ...ShardGeneration) error {
+	return c.write(ctx, "set-current-generation", func(ctx context.Context, tx *writeTx) error {
+		changed := false
+		for _, g := range current {
+			if err := checkID("generation", g.Generation); err != nil {
+				return err
+			}
+			err := c.updateShard(ctx, tx, g.ShardID, func(s *shardRow) error {
+				s.CurrentGeneration = g.Generation
+				return nil
+			})
+			if err != nil && !errors.Is(err, errUnchanged) {
+				return err
+			}
+			changed = changed || err == nil
+		}
+		if !changed {
+			return errUnchanged
+		}
+		return nil
 	})
 }
 

@@ -32,7 +32,8 @@ type Config struct {
 	// GenerationSize is the size in bytes at which a log file is sealed; 0
 	// means 64 MiB. A single transaction may exceed it.
 	GenerationSize int64
-	// Shards is the number of logs, fixed at creation; 1.
+	// Shards is the number of logs, 1 to 64, fixed when the store is made; 0
+	// means 1 then, and as many as there are when the store exists.
 	Shards int
 	// TimeFormat says how a time.Time is stored: "rfc3339" (the default),
 	// "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano", or "none": as

@@ -32,6 +32,7 @@ func TestParseDSN(t *testing.T) {
 		{"data?generation_size=4096", Config{Path: "data", GenerationSize: 4096}},
 		{"data?generation_size=8MiB", Config{Path: "data", GenerationSize: 8 << 20}},
 		{"data?shards=1", Config{Path: "data", Shards: 1}},
+		{"data?shards=64", Config{Path: "data", Shards: 64}},
 		{"data?time_format=unix_milli&time_zone=Europe%2FBerlin", Config{Path: "data", TimeFormat: "unix_milli", TimeZone: "Europe/Berlin"}},
 		{"data?&mode=rw&", Config{Path: "data", Mode: "rw"}},
 
@@ -84,8 +85,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?generation_size=1", false, []string{"generation_size", "1KiB"}},
 		{"d?generation_size=9999999999GiB", false, []string{"generation_size"}},
 		{"d?generation_size=-1GiB", false, []string{"generation_size"}},
-		{"d?shards=2", true, []string{"shards=2"}},
-		{"d?shards=64", true, []string{"shards=64"}},
+		{"d?shards=two", false, []string{"shards", "two", "1 to 64"}},
 		{"d?shards=65", false, []string{"shards", "65", "64"}},
 		{"d?shards=0", false, []string{"shards", "0", "64"}},
 		{"d?time_format=iso", false, []string{"time_format", "rfc3339", "unix_nano"}},
@@ -173,7 +173,7 @@ func TestValidate(t *testing.T) {
 		{Path: "d", GenerationSize: 1},
 		{Path: "d", GenerationSize: -1},
 		{Path: "d", Shards: -1},
-		{Path: "d", Shards: 2},
+		{Path: "d", Shards: 65},
 		{Path: "d", TimeFormat: "iso"},
 		{Path: "d", TimeZone: "Mars/Phobos"},
 	} {

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 
 	"github.com/tidemarkdb/tidemark/engine"
@@ -107,11 +108,14 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		Dir:            inst.key,
 		Create:         full.Mode == "rwc",
 		GenerationSize: full.GenerationSize,
-		Shards:         full.Shards,
+		Shards:         cfg.Shards, // 0: as many as there are
 		Events:         inst.events.publish,
 	})
 	if err != nil {
 		return err
+	}
+	if n, err := strconv.Atoi(store.Settings()["shards"]); err == nil {
+		full.Shards = n
 	}
 	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
 	inst.state = instanceOpen

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidemarkdb/tidemark/engine"
 )
 
 // configKey joins one key of the DSN with its field of Config. The same check
@@ -88,10 +90,12 @@ var keys = func() []configKey {
 			},
 		},
 		{
-			name: "shards", legal: []string{"1"}, later: manyShards(), hint: "up to 64 (more than 1 is not yet available)", engine: true,
-			get: func(c *Config) string { return strconv.Itoa(c.Shards) },
+			name: "shards", engine: true,
+			hint:  fmt.Sprintf("a number from 1 to %d", engine.MaxShards),
+			other: func(v string) bool { _, err := parseShards(v); return err == nil },
+			get:   func(c *Config) string { return strconv.Itoa(c.Shards) },
 			set: func(c *Config, v string) (err error) {
-				c.Shards, err = strconv.Atoi(v)
+				c.Shards, err = parseShards(v)
 				return err
 			},
 		},
@@ -126,12 +130,13 @@ func keyNames() string {
 	return strings.Join(names, ", ")
 }
 
-// manyShards are the numbers of shards that are refused by name.
-func manyShards() (list []string) {
-	for n := 2; n <= 64; n++ {
-		list = append(list, strconv.Itoa(n))
+// parseShards reads a number of shards.
+func parseShards(v string) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err == nil && (n < 1 || n > engine.MaxShards) {
+		err = fmt.Errorf("%d is out of range", n)
 	}
-	return list
+	return n, err
 }
 
 // parseTimeout reads a busy timeout; no wait is negative, because the zero

@@ -57,10 +57,17 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 // loses some.
 func (s *Store) Events(ctx context.Context) <-chan Event { return s.inst.events.subscribe(ctx) }
 
-// Checkpoint is not yet available: it returns an error that is
-// ErrNotAvailable, and changes nothing.
-func (s *Store) Checkpoint(context.Context, Progress) error {
-	return notAvailable("checkpoint", "Checkpoint")
+// Checkpoint ends the log files in use, those of all shards at one commit, and
+// returns when everything committed before is in files that are sealed and
+// recorded in the catalog. It waits for the write lock until ctx ends. When
+// nothing was written since the last one it does nothing. progress counts
+// bytes.
+func (s *Store) Checkpoint(ctx context.Context, progress Progress) error {
+	store, err := s.inst.engine("checkpoint")
+	if err != nil {
+		return err
+	}
+	return wrapError("checkpoint", store.Checkpoint(ctx, progress))
 }
 
 // Compact is not yet available: it returns an error that is ErrNotAvailable,

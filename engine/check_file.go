@@ -10,10 +10,14 @@ import (
 )
 
 // file checks the frames of one generation, on their own and as parts of
-// transactions, up to the target's LSN or to the footer. last is the last
-// commit before the file; the last one in it is returned. Behind a bad frame
-// the check goes on with the next intact commit.
-func (c *checker) file(f *logFile, last LSN) (LSN, error) {
+// transactions, up to the target's LSN or to the footer. last is the shard's
+// last commit before the file; the last one in it is returned. Behind a bad
+// frame the check goes on with the next intact commit.
+//
+// Of several shards none need have the target's commit. What a shard has behind
+// it may be being written: it is not looked at, and a bad frame with nothing
+// older behind it is left to the replay of all shards.
+func (c *checker) file(r *recovery, l *shardLog, f *logFile, last LSN) (LSN, error) {
 	damage := func(offset int64, text string) { c.report(Finding{Damage, f.path, offset, text}) }
 	before := c.damage
 	from, records := f.start, uint64(0)
@@ -22,6 +26,7 @@ func (c *checker) file(f *logFile, last LSN) (LSN, error) {
 			break // the rest is not durable, or being written
 		}
 		sc := wal.NewScanner(f.file, from, f.allocated, f.salt)
+		beyond := false
 		for f.seal == nil && (f.sealed() || last < c.target.lsn) {
 			fr, ok := sc.Next()
 			if !ok {
@@ -30,15 +35,18 @@ func (c *checker) file(f *logFile, last LSN) (LSN, error) {
 			if err := c.tick(fr.End() - fr.Offset); err != nil {
 				return last, err
 			}
+			if beyond = c.beyond(f, fr); beyond {
+				break
+			}
 			if err := f.decode(fr); err != nil {
 				damage(fr.Offset, reasonOf(err))
 			}
 			switch fr.Kind {
 			case wal.KindCommit:
-				last = c.commit(f, fr, last, records)
+				last = c.commit(r, l, f, fr, last, records)
 				records, f.end = 0, fr.End()
 			case wal.KindCloseMark:
-				c.closeMark(f, fr, last, records)
+				c.closeMark(r, f, fr, last, records)
 				f.end = fr.End()
 			case wal.KindSeal:
 				if records > 0 {
@@ -52,7 +60,7 @@ func (c *checker) file(f *logFile, last LSN) (LSN, error) {
 			}
 			from = fr.End()
 		}
-		if f.seal != nil || !f.sealed() && last == c.target.lsn {
+		if beyond || f.seal != nil || !f.sealed() && last == c.target.lsn {
 			break
 		}
 		stop := sc.Stop()
@@ -64,7 +72,7 @@ func (c *checker) file(f *logFile, last LSN) (LSN, error) {
 			return last, err
 		}
 		if next == nil {
-			if !stop.Clean() || f.sealed() {
+			if f.sealed() || !stop.Clean() && len(r.shards) == 1 {
 				damage(stop.Offset, stop.Reason.String()+fmt.Sprintf(", behind commit %d", last))
 			}
 			break
@@ -76,6 +84,15 @@ func (c *checker) file(f *logFile, last LSN) (LSN, error) {
 		return last, c.sealedFile(f)
 	}
 	return last, nil
+}
+
+// beyond reports whether a frame is a commit that came after the target.
+func (c *checker) beyond(f *logFile, fr wal.Frame) bool {
+	if fr.Kind != wal.KindCommit || f.sealed() {
+		return false
+	}
+	m, err := wal.DecodeCommit(fr, f.salt)
+	return err == nil && LSN(m.LSN) > c.target.lsn
 }
 
 // decode checks the form of a frame by decoding it. It keeps the footer.
@@ -114,7 +131,7 @@ func reasonOf(err error) string {
 }
 
 // commit checks a commit's place and returns its LSN.
-func (c *checker) commit(f *logFile, fr wal.Frame, last LSN, records uint64) LSN {
+func (c *checker) commit(r *recovery, l *shardLog, f *logFile, fr wal.Frame, last LSN, records uint64) LSN {
 	m, err := wal.DecodeCommit(fr, f.salt)
 	if err != nil {
 		return last // reported by decode
@@ -122,21 +139,22 @@ func (c *checker) commit(f *logFile, fr wal.Frame, last LSN, records uint64) LSN
 	damage := func(format string, args ...any) {
 		c.report(Finding{Damage, f.path, fr.Offset, fmt.Sprintf(format, args...)})
 	}
-	if LSN(m.LSN) != last+1 {
+	if LSN(m.LSN) != last+1 && (len(r.shards) == 1 || LSN(m.LSN) <= last) {
 		damage("commit %d follows commit %d", m.LSN, last)
 	}
 	if m.Records != records {
 		damage("commit %d claims %d records, there are %d", m.LSN, m.Records, records)
 	}
-	if len(m.Participants) != 1 || m.Participants[0] != (wal.Participant{Shard: c.s.shard, End: uint64(fr.End())}) {
-		damage("commit %d names participants %v, its frame ends at %d of shard %d", m.LSN, m.Participants, fr.End(), c.s.shard)
+	if !r.participates(l, &m, uint64(fr.End())) {
+		damage("commit %d names participants %v, its frame ends at %d of shard %d", m.LSN, m.Participants, fr.End(), l.id)
 	}
 	f.info.committed(LSN(m.LSN), m.Records, fr.End())
 	return LSN(m.LSN)
 }
 
-func (c *checker) closeMark(f *logFile, fr wal.Frame, last LSN, records uint64) {
-	if m, err := wal.DecodeCloseMark(fr, f.salt); err == nil && (LSN(m.LSN) != last || records > 0) {
+func (c *checker) closeMark(r *recovery, f *logFile, fr wal.Frame, last LSN, records uint64) {
+	m, err := wal.DecodeCloseMark(fr, f.salt)
+	if err == nil && (LSN(m.LSN) < last || LSN(m.LSN) != last && len(r.shards) == 1 || records > 0) {
 		c.report(Finding{Damage, f.path, fr.Offset, fmt.Sprintf("close mark of LSN %d behind commit %d and %d open records", m.LSN, last, records)})
 	}
 }

@@ -21,9 +21,11 @@ func findings(t *testing.T, s *Store) []Finding {
 
 // TestCheckFindsDamage flips one byte of every frame, under an open store, and
 // expects a finding that names the frame; and none once it is flipped back.
-func TestCheckFindsDamage(t *testing.T) {
+func TestCheckFindsDamage(t *testing.T) { overShards(t, checkFindsDamage) }
+
+func checkFindsDamage(t *testing.T, shards int) {
 	m := vfs.NewMem()
-	s := openStore(t, Options{FS: m, GenerationSize: 1 << 10})
+	s := openStore(t, Options{FS: m, GenerationSize: 1 << 10, Shards: shards})
 	for k := range 7 {
 		wait(t, s, update(t, s, step(k, "a")))
 	}
@@ -77,7 +79,7 @@ func TestCheckFindsDamage(t *testing.T) {
 // TestCheckFindsAll goes on behind a damage: two of them are two findings.
 func TestCheckFindsAll(t *testing.T) {
 	m := vfs.NewMem()
-	s := openStore(t, Options{FS: m})
+	s := openStore(t, Options{FS: m, Shards: 1})
 	wait(t, s, update(t, s, createTable("t")))
 	var ends []int64
 	for i := range int64(6) {

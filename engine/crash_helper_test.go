@@ -47,6 +47,7 @@ type crashRun struct {
 	mem  *vfs.Mem
 	cats *catalogs
 	o    Options
+	wide int // transactions in several shards
 
 	// While held is set, operations of these kinds wait.
 	mu    sync.Mutex
@@ -54,7 +55,10 @@ type crashRun struct {
 	kinds vfs.Kind
 }
 
-func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
+func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64, shards int) *crashRun {
+	if shards == 0 {
+		shards = *testShards
+	}
 	r := &crashRun{mem: mem}
 	r.cats = newCatalogs(t, mem)
 	r.states = map[LSN]string{0: ""}
@@ -68,7 +72,7 @@ func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64) *crashRun {
 		}
 		return nil
 	})
-	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize}
+	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize, Shards: shards}
 	return r
 }
 
@@ -102,6 +106,9 @@ func (r *crashRun) commit(t testing.TB, s *Store, f func(tx *Tx) error) LSN {
 	t.Helper()
 	lsn := update(t, s, f)
 	r.states[lsn] = dump(s.Head())
+	if len(s.log.participants) > 1 {
+		r.wide++
+	}
 	return lsn
 }
 
@@ -146,7 +153,12 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 	t.Helper()
 	o.Boundaries = r.boundaries
 	seen := map[string]bool{}
-	for n := first; n <= r.mem.Ops(); n++ {
+	// To make an image costs time, too: when most are left out, so are the ones
+	// of whole operations.
+	const perOp = 30 // images of an operation, roughly
+	stride := max(every/perOp, 1)
+	every = max(every/stride, 1)
+	for n := first + int(*crashSeed)%stride; n <= r.mem.Ops(); n += stride {
 		c.ops++
 		cat, acked := r.cats.at(n), r.acked(n)
 		for name, img := range r.mem.CrashImages(n, o) {
@@ -197,6 +209,7 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 	if lsn < acked {
 		t.Errorf("%s: LSN %d, acknowledged was %d", at, lsn, acked)
 	}
+	checkGenerations(t, s.GenerationInfos(), lsn)
 	wait(t, s, update(t, s, createTable("after")))
 	state = dump(s.Durable())
 	checkStore(t, s)
@@ -223,7 +236,7 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 // again is a new run that goes on from an image of this one.
 func (r *crashRun) again(t testing.TB, img *vfs.Mem, cat string, lsn LSN) *crashRun {
 	img.SetJournalLimit(64 << 20)
-	next := newCrashRun(t, img, r.o.GenerationSize)
+	next := newCrashRun(t, img, r.o.GenerationSize, r.o.Shards)
 	dir, _ := restore(t, cat)
 	next.cats.dir, next.o.Dir = dir, dir
 	if cat != "" {
@@ -247,6 +260,15 @@ func journalText(m *vfs.Mem, upTo int) string {
 		}
 	}
 	return b.String()
+}
+
+// sharded thins more when there are several shards, which have more files and
+// so more operations.
+func sharded(normal, shards int) int {
+	if shards > 1 {
+		normal *= 4
+	}
+	return thinned(normal)
 }
 
 // thinned is how many images to leave out: normal is for a test run.

@@ -50,7 +50,9 @@ func (r *crashRun) script(t testing.TB, s *Store, from, to int, variant string, 
 	}
 }
 
-func TestCrashAtEveryOperation(t *testing.T) {
+func TestCrashAtEveryOperation(t *testing.T) { overShards(t, crashAtEveryOperation) }
+
+func crashAtEveryOperation(t *testing.T, shards int) {
 	for _, c := range []struct {
 		name       string
 		generation int64
@@ -58,40 +60,45 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		held       func(k int) bool
 		normal     int
 	}{
-		{"one by one", 0, 12, nil, 12},
-		{"gathered", 0, 20, func(k int) bool { return k%8 != 0 }, 24},
-		{"rotating", 1 << 10, 20, nil, 24},
-		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 48},
+		{"one by one", 0, 12, nil, 36},
+		{"gathered", 0, 20, func(k int) bool { return k%8 != 0 }, 36},
+		{"rotating", 1 << 10, 20, nil, 90},
+		{"rotating gathered", 4 << 10, 20, func(k int) bool { return k%8 > 1 }, 72},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newCrashRun(t, vfs.NewMem(), c.generation)
+			r := newCrashRun(t, vfs.NewMem(), c.generation, shards)
 			s := r.open(t)
 			r.script(t, s, 0, c.steps/2, "a", c.held)
 			must(t, s.Close())
 			s = r.open(t)
 			r.script(t, s, c.steps/2, c.steps, "b", c.held)
 			must(t, s.Close())
-			n := r.images(t, 0, thinned(c.normal), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 24}, nil)
-			t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+			if shards > 1 && r.wide == 0 {
+				t.Error("no transaction is in several shards")
+			}
+			n := r.images(t, 0, sharded(c.normal, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 24}, nil)
+			t.Logf("%d operations, %d images, %d different ones opened, %d transactions in several shards", n.ops, n.images, n.opened, r.wide)
 		})
 	}
 }
 
 // TestTwoCrashes crashes a second time behind a retry of equal size: nothing
 // of what the first crash left behind the cut may come back.
-func TestTwoCrashes(t *testing.T) {
+func TestTwoCrashes(t *testing.T) { overShards(t, twoCrashes) }
+
+func twoCrashes(t *testing.T, shards int) {
 	for _, c := range []struct {
 		name       string
 		generation int64
 		held       func(k int) bool
 		normal     int
 	}{
-		{"one by one", 0, nil, 40},
-		{"gathered", 0, func(k int) bool { return k > 0 }, 80},
-		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 400},
+		{"one by one", 0, nil, 100},
+		{"gathered", 0, func(k int) bool { return k > 0 }, 160},
+		{"rotating gathered", 1 << 10, func(k int) bool { return k > 0 }, 600},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first := newCrashRun(t, vfs.NewMem(), c.generation)
+			first := newCrashRun(t, vfs.NewMem(), c.generation, shards)
 			s := first.open(t)
 			first.script(t, s, 0, 5, "a", c.held)
 			must(t, s.Close())
@@ -102,7 +109,7 @@ func TestTwoCrashes(t *testing.T) {
 				s := r.open(t)
 				r.script(t, s, int(lsn), int(lsn)+3, "b", func(k int) bool { return k > 0 })
 				must(t, s.Close())
-				second.add(r.images(t, 0, thinned(4), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 4}, nil))
+				second.add(r.images(t, 0, sharded(4, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 4}, nil))
 				if t.Failed() {
 					t.Logf("first crash: %s", at)
 				}
@@ -116,7 +123,7 @@ func TestTwoCrashes(t *testing.T) {
 // TestBatchOverTwoFiles: commits before and behind a rotation that share a
 // round of syncing are all durable when the last one is acknowledged.
 func TestBatchOverTwoFiles(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 1)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500)))) // more than half: the next file is made
@@ -144,7 +151,7 @@ func TestBatchOverTwoFiles(t *testing.T) {
 // loses while its commit survives. The stale row must not stand in for it.
 func TestStaleFrames(t *testing.T) {
 	const block = 512
-	r := newCrashRun(t, vfs.NewMem(), 0)
+	r := newCrashRun(t, vfs.NewMem(), 0, 1)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	def := s.Head().Schema().Lookup("t").Table
@@ -162,13 +169,13 @@ func TestStaleFrames(t *testing.T) {
 		t.Fatalf("no row of %d bytes", size)
 		return ""
 	}
-	tail := s.log.gen.tail
+	tail := s.shards[0].gen.tail
 	r.wait(t, s, r.commit(t, s, put("t", 1, 9, "filler")))
-	commit := s.log.gen.tail - tail - frame(len("filler"))
+	commit := s.shards[0].gen.tail - tail - frame(len("filler"))
 
 	// [row of a bytes][row of a block, at a multiple of it] and a commit that
 	// the crash takes.
-	tail = s.log.gen.tail
+	tail = s.shards[0].gen.tail
 	a := (tail+2*block)/block*block - tail + block
 	r.hold()
 	r.commit(t, s, all(put("t", 2, 9, sized(a)), put("t", 3, 9, sized(block))))
@@ -190,7 +197,7 @@ func TestStaleFrames(t *testing.T) {
 	// one whose row takes its place.
 	s = next.open(t)
 	next.wait(t, s, next.commit(t, s, put("t", 2, 9, sized(a-commit))))
-	if at := s.log.gen.tail; at != tail+a {
+	if at := s.shards[0].gen.tail; at != tail+a {
 		t.Fatalf("the log ends at %d, the stale row is at %d", at, tail+a)
 	}
 	next.hold()

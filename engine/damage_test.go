@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -28,9 +29,9 @@ type specimen struct {
 
 // newSpecimen runs a scripted program, in generations of that size, and closes
 // the store, or leaves it as a crash does right after the last acknowledgment.
-func newSpecimen(t testing.TB, generationSize int64, steps int, closed bool, held func(k int) bool) *specimen {
+func newSpecimen(t testing.TB, shards int, generationSize int64, steps int, closed bool, held func(k int) bool) *specimen {
 	t.Helper()
-	r := newCrashRun(t, vfs.NewMem(), generationSize)
+	r := newCrashRun(t, vfs.NewMem(), generationSize, shards)
 	s := r.open(t)
 	r.script(t, s, 0, steps, "a", held)
 	quiet(t, s)
@@ -80,7 +81,7 @@ func quiet(t testing.TB, s *Store) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c := &s.chores
-		return c.idle(s.durable.Load()) && (len(c.sealing) == 0 || c.stuck)
+		return c.idle(s.durable.Load()) && (len(c.sealing) == 0 || c.stuck != nil)
 	})
 }
 
@@ -162,9 +163,35 @@ func (sp *specimen) synced(t *testing.T) LSN {
 	return best
 }
 
+// stepOver is how many bytes a loop over all bytes of a log goes on at once.
+func stepOver(shards int) int64 {
+	switch {
+	case *crashEvery == 1:
+		return 1
+	case testing.Short():
+		return 13
+	case shards > 1:
+		return 3
+	}
+	return 1
+}
+
+// lsnOf returns the LSN of the commit that frame i of a file is or belongs to.
+func (sp *specimen) lsnOf(path string, i int) LSN {
+	const at = 8 // behind the mark
+	for _, fr := range sp.frames[path][i:] {
+		if fr.Kind == wal.KindCommit {
+			return LSN(binary.LittleEndian.Uint64([]byte(fr.Payload[at:])))
+		}
+	}
+	return 0
+}
+
 // TestFlippedBits flips the bits of the log, one at a time: one of each byte,
 // or all with -crash-every 1.
-func TestFlippedBits(t *testing.T) {
+func TestFlippedBits(t *testing.T) { overShards(t, flippedBits) }
+
+func flippedBits(t *testing.T, shards int) {
 	for _, c := range []struct {
 		name       string
 		generation int64
@@ -179,28 +206,26 @@ func TestFlippedBits(t *testing.T) {
 		{"rotated and crashed", 1 << 10, 8, false, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sp := newSpecimen(t, c.generation, c.steps, c.closed, c.held)
+			sp := newSpecimen(t, shards, c.generation, c.steps, c.closed, c.held)
 			if snap, err := sp.scan(); err != nil || snap.LSN() != sp.last {
 				t.Fatalf("the undamaged log: %v", err)
 			}
 			synced := sp.synced(t)
 			flips := 0
-			last := LSN(0)
+			step := stepOver(shards)
 			for _, path := range sp.paths {
 				data := readFile(t, sp.mem, path)
 				file, err := sp.mem.Open(path)
 				must(t, err)
 				for i, fr := range sp.frames[path] {
-					lsn := last + 1 // the transaction the frame belongs to
+					lsn := sp.lsnOf(path, i) // the transaction the frame belongs to
 					switch fr.Kind {
-					case wal.KindCommit:
-						last++
 					case wal.KindHeader, wal.KindSeal:
 						lsn = 0 // always synced before it is used
 					case wal.KindCloseMark:
 						lsn = ^LSN(0) // may be lost, with nothing else
 					}
-					for off := fr.Offset; off < fr.End(); off++ {
+					for off := fr.Offset; off < fr.End(); off += step {
 						for bit := range 8 {
 							if *crashEvery != 1 && bit != int(off%8) {
 								continue
@@ -233,7 +258,7 @@ func TestFlippedBits(t *testing.T) {
 // nothing says was synced. But the mark was, before the commit was appended: the
 // commit must not be taken for an unsynced tail.
 func TestFlippedCloseMark(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 0)
+	r := newCrashRun(t, vfs.NewMem(), 0, 1)
 	s := r.open(t)
 	r.script(t, s, 0, 3, "a", nil)
 	must(t, s.Close())
@@ -268,15 +293,15 @@ func TestFlippedCloseMark(t *testing.T) {
 // appended before the damaged one was synced and says nothing of it; the
 // footer does.
 func TestFooterIsEvidence(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 1)
 	s := r.open(t)
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500))))
 	quiet(t, s)
 	r.hold()
-	from := s.log.gen.tail
+	from := s.shards[0].gen.tail
 	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
-	to := s.log.gen.tail
+	to := s.shards[0].gen.tail
 	last := r.commit(t, s, put("t", 3, 3, "z"))
 	r.release()
 	r.wait(t, s, last)
@@ -320,16 +345,16 @@ func TestFooterIsEvidence(t *testing.T) {
 // TestClaimInAThirdFile damages a commit of which only a commit two files on
 // says that it was synced.
 func TestClaimInAThirdFile(t *testing.T) {
-	r := newCrashRun(t, vfs.NewMem(), 1<<10)
+	r := newCrashRun(t, vfs.NewMem(), 1<<10, 1)
 	s := r.open(t)
 	s.sealing.RLock() // nothing is sealed before the end
 	r.wait(t, s, r.commit(t, s, createTable("t")))
 	r.wait(t, s, r.commit(t, s, put("t", 1, 1, strings.Repeat("x", 500))))
 	quietButSeals(t, s)
 	r.hold()
-	from := s.log.gen.tail
+	from := s.shards[0].gen.tail
 	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
-	to := s.log.gen.tail
+	to := s.shards[0].gen.tail
 	third := r.commit(t, s, put("t", 3, 3, strings.Repeat("z", 1200)))
 	r.release()
 	r.wait(t, s, third)
@@ -363,27 +388,36 @@ func TestClaimInAThirdFile(t *testing.T) {
 
 // TestCutAtEveryByte cuts the log at every byte behind its header: what opens
 // is a prefix. Of a generation that others follow, nothing may be missing.
-func TestCutAtEveryByte(t *testing.T) {
+func TestCutAtEveryByte(t *testing.T) { overShards(t, cutAtEveryByte) }
+
+func cutAtEveryByte(t *testing.T, shards int) {
 	for _, c := range []struct {
 		name       string
 		generation int64
 		steps      int
 	}{{"one file", 0, 12}, {"rotated", 1 << 10, 8}} {
 		t.Run(c.name, func(t *testing.T) {
-			sp := newSpecimen(t, c.generation, c.steps, true, nil)
+			sp := newSpecimen(t, shards, c.generation, c.steps, true, nil)
 			cuts := 0
 			for i, path := range sp.paths {
 				data := readFile(t, sp.mem, path)
 				frames := sp.frames[path]
 				needed := len(frames) > 1 && i+1 < len(sp.paths) && len(sp.frames[sp.paths[i+1]]) > 1
 				end := frames[len(frames)-1].End()
+				least := end
+				if last := frames[len(frames)-1]; shards > 1 && last.Kind == wal.KindCloseMark {
+					least, needed = last.Offset, true // the marks of the other shards tell of every commit
+				}
 				for at := end; at >= frames[0].End(); at-- {
+					if at%stepOver(shards) != 0 && at < end-50 {
+						continue
+					}
 					writeFile(t, sp.mem, path, data[:at])
 					cuts++
 					snap, err := sp.scan()
 					var bad *CorruptError
 					switch {
-					case needed && at < end:
+					case needed && at < least:
 						if !errors.As(err, &bad) || bad.File != path {
 							t.Fatalf("%s cut at %d: %v", path, at, err)
 						}
@@ -394,7 +428,7 @@ func TestCutAtEveryByte(t *testing.T) {
 					}
 				}
 				// Without its header a file that was in use is damage.
-				for at := frames[0].End() - 1; at >= 0; at-- {
+				for at := frames[0].End() - 1; at >= 0; at -= stepOver(shards) {
 					writeFile(t, sp.mem, path, data[:at])
 					cuts++
 					if _, err := sp.scan(); err == nil {
@@ -409,12 +443,18 @@ func TestCutAtEveryByte(t *testing.T) {
 }
 
 // TestRandomDamage overwrites, zeroes, moves and repeats ranges of the log.
-func TestRandomDamage(t *testing.T) {
-	sp := newSpecimen(t, 4<<10, 16, true, nil)
+func TestRandomDamage(t *testing.T) { overShards(t, randomDamage) }
+
+func randomDamage(t *testing.T, shards int) {
+	sp := newSpecimen(t, shards, 4<<10, 16, true, nil)
 	rng := rand.New(rand.NewPCG(*crashSeed, 7))
 	t.Logf("seed %d", *crashSeed)
+	rounds := 2000
+	if testing.Short() {
+		rounds = 200
+	}
 	opened := 0
-	for range 3000 {
+	for range rounds {
 		path := sp.paths[rng.IntN(len(sp.paths))]
 		data := readFile(t, sp.mem, path)
 		bad := append([]byte(nil), data...)
@@ -449,5 +489,5 @@ func TestRandomDamage(t *testing.T) {
 		}
 		writeFile(t, sp.mem, path, data)
 	}
-	t.Logf("%d of 3000 opened, to a state of the program", opened)
+	t.Logf("%d of %d opened, to a state of the program", opened, rounds)
 }

@@ -17,23 +17,32 @@
 //
 // # Files
 //
-// The log is a sequence of generations, files of package wal below objects/. A
-// transaction lies in one generation. When the active one has reached
-// Options.GenerationSize, the next transaction goes to the next file, which
-// was made before it was needed, and the old one is sealed in the background.
-// Which files there are is in the catalog; what a commit is worth is decided
-// by the log alone.
+// A store has 1 to 64 shards, each with a log of its own: a sequence of
+// generations, files of package wal below objects/. A row belongs to the shard
+// its table id and row id hash to, a schema change to the first. A transaction
+// writes its records and a commit to each shard it touches, and is never split
+// between two generations of one. All commits of a transaction carry one LSN
+// and name all its shards; LSNs are dense over all shards together.
+//
+// When the active generation of a shard has reached Options.GenerationSize, or
+// at a Checkpoint, all shards go on in their next files, which were made before
+// they were needed, and the old ones are sealed in the background: all shards
+// are cut at one LSN. A shard in which nothing was written keeps its file.
+// Which files there are is in the catalog; what a commit is worth is decided by
+// the logs alone.
 //
 // # Durability
 //
-// One goroutine syncs whatever has been appended; commits that arrive during a
-// sync share the next one. A commit is acknowledged, and shown to readers,
-// after the sync that covers it and everything before it. After a failed
-// append or sync the engine is poisoned: see ErrPoisoned.
+// One goroutine lets sync whatever has been appended, the files of several
+// shards side by side; commits that arrive during a sync share the next one. A
+// commit is acknowledged, and shown to readers, after the syncs that cover it
+// and everything before it in all shards. After a failed append or sync the
+// engine is poisoned: see ErrPoisoned.
 //
-// Open replays the log. It ends at the first commit that is not whole; if
-// anything intact behind it says that this commit was synced, the file is
-// damaged and Open refuses with a *CorruptError.
+// Open replays the logs, merged by LSN. All of them end before the first commit
+// that is not whole in every shard it names; if anything intact behind it, in
+// any shard, says that this commit was synced, a file is damaged and Open
+// refuses with a *CorruptError.
 //
 // # Locks
 //
@@ -54,6 +63,12 @@
 //
 // Rows are kept in memory. A snapshot keeps the rows it can reach alive for as
 // long as something refers to it.
+//
+// With one writer at a time, shards buy syncs that go on side by side, and cost
+// a commit record and a sync in each shard a transaction touches.
+//
+// A commit that is missing in all its shards leaves no trace of which these
+// were. A *CorruptError then names the file that looks worst.
 //
 // A generation's file is preallocated: its size says nothing about the log's.
 package engine

@@ -10,6 +10,8 @@ import (
 
 // Errors of opening.
 var (
+	// ErrShards: the store was made with another number of shards.
+	ErrShards = errors.New("engine: another number of shards")
 	// ErrLocked: another process, or another Store of this one, has the
 	// directory open for writing.
 	ErrLocked = errors.New("engine: the store is open for writing elsewhere")

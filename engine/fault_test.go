@@ -16,10 +16,11 @@ import (
 // it was promised.
 type faultRun struct {
 	history
-	mem   *vfs.Mem
-	fault *vfs.Fault
-	dir   string
-	errs  []error
+	mem    *vfs.Mem
+	fault  *vfs.Fault
+	dir    string
+	errs   []error
+	shards int
 }
 
 // program creates a store, fills it, closes and reopens it, and goes on as far
@@ -31,6 +32,7 @@ func (r *faultRun) program(t testing.TB, o Options, steps int) {
 			t.Errorf("%d goroutines are still running", n)
 		}
 	}()
+	o.Shards = r.shards
 	for half := range 2 {
 		s, err := Open(context.Background(), o)
 		if err != nil {
@@ -102,7 +104,7 @@ func (r *faultRun) recovers(t *testing.T, what string, mixtures int) (images int
 		defer os.Remove(file)
 		cat = file
 	}
-	run := &crashRun{mem: r.mem, o: Options{Create: true, GenerationSize: 1 << 10}}
+	run := &crashRun{mem: r.mem, o: Options{Create: true, GenerationSize: 1 << 10, Shards: r.shards}}
 	run.states, run.acks = r.states, r.acks
 	run.one(t, what+", process restarted", cloneMem(t, r.mem), cat, r.acked(n))
 	images++
@@ -115,7 +117,9 @@ func (r *faultRun) recovers(t *testing.T, what string, mixtures int) (images int
 
 // TestFaultAtEveryOperation fails one operation after the other, in several
 // ways, until a run of the program meets no failure.
-func TestFaultAtEveryOperation(t *testing.T) {
+func TestFaultAtEveryOperation(t *testing.T) { overShards(t, faultAtEveryOperation) }
+
+func faultAtEveryOperation(t *testing.T, shards int) {
 	kinds := []struct {
 		name string
 		rule vfs.Rule
@@ -128,13 +132,13 @@ func TestFaultAtEveryOperation(t *testing.T) {
 		{"no space", vfs.Rule{Kinds: vfs.OpPreallocate | vfs.OpCreate | vfs.OpMkdir, Err: syscall.ENOSPC}},
 		{"sync", vfs.Rule{Kinds: vfs.SyncOps}},
 	}
-	every := thinned(20)
+	every := sharded(50, shards)
 	faults, images := 0, 0
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			base := faults
 			for n := 1 + int(*crashSeed)%every; ; n += every {
-				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir()}
+				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: shards}
 				r.states = map[LSN]string{0: ""}
 				rule := k.rule
 				rule.N = n
@@ -162,7 +166,9 @@ func TestFaultAtEveryOperation(t *testing.T) {
 }
 
 // TestCatalogFaults fails every COMMIT of the catalog in three ways.
-func TestCatalogFaults(t *testing.T) {
+func TestCatalogFaults(t *testing.T) { overShards(t, catalogFaults) }
+
+func catalogFaults(t *testing.T, shards int) {
 	errCommit := errors.New("commit fails")
 	kinds := map[string]func(commit func() error) error{
 		"before":  func(func() error) error { return errCommit },
@@ -171,8 +177,8 @@ func TestCatalogFaults(t *testing.T) {
 	faults := 0
 	for name, fail := range kinds {
 		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n += thinned(3) {
-				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir()}
+			for n := 1; ; n += sharded(6, shards) {
+				r := &faultRun{mem: vfs.NewMem(), dir: t.TempDir(), shards: shards}
 				r.states = map[LSN]string{0: ""}
 				commits, failed := 0, ""
 				seam := &catalog.Seam{Commit: func(name string, commit func() error) error {

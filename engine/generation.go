@@ -36,7 +36,9 @@ type generation struct {
 	step      int64 // last preallocation step
 	marked    bool  // the last frame is a close mark
 
-	info GenerationInfo // guarded by Store.mu
+	// Guarded by Store.mu.
+	batch *batch // the last one with bytes in the file
+	info  GenerationInfo
 }
 
 // Preallocation grows in steps that double, so that a small store stays small
@@ -100,7 +102,7 @@ func (s *Store) header(g *generation, first LSN) *wal.Header {
 	return &wal.Header{
 		Format:      wal.Format,
 		StoreID:     s.id,
-		ShardID:     s.shard,
+		ShardID:     g.info.Shard,
 		Generation:  g.number,
 		ObjectID:    g.object,
 		WriterEpoch: g.epoch,
@@ -113,8 +115,8 @@ func (s *Store) header(g *generation, first LSN) *wal.Header {
 // left is removed, and the fresh salt makes sure that no byte of it passes for
 // a frame. When make returns, header and directory entries are synced. A failed
 // sync is a *syncError: the caller must not retry.
-func (s *Store) make(g *generation, first LSN) (err error) {
-	g.epoch = s.epoch
+func (s *Store) make(g *generation, epoch uint64, first LSN) (err error) {
+	g.epoch = epoch
 	if _, err := rand.Read(g.salt[:]); err != nil {
 		return fmt.Errorf("engine: salt of %s: %w", g.path, err)
 	}
@@ -200,7 +202,7 @@ func (s *Store) open(g *generation, how func(name string) (vfs.File, error)) err
 		return headerError(g.path, err)
 	}
 	g.epoch, g.salt, g.least, g.start, g.tail = h.WriterEpoch, h.Salt, LSN(h.FirstLSN), start, start
-	return checkHeader(g, &h, s.id, s.shard)
+	return checkHeader(g, &h, s.id, g.info.Shard)
 }
 
 // headerError tells damage from a file that a later version wrote and from a

@@ -38,12 +38,18 @@ func golden(t *testing.T, name, got string) {
 func fixedClock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }
 
 // TestGoldenStore opens a store that an earlier version of the program wrote:
-// several sealed generations, an open one, indexes, a view. A store written once
-// is never written anew; a change of format adds another one.
+// several sealed generations, an open one, indexes, a view, in one log and in
+// three. A store written once is never written anew; a change of format adds
+// another one.
 func TestGoldenStore(t *testing.T) {
-	const archive, content = "testdata/store-1.tar.gz", "store-1.txt"
+	t.Run("one shard", func(t *testing.T) { goldenStore(t, "store-1", 1) })
+	t.Run("three shards", func(t *testing.T) { goldenStore(t, "store-shards-1", 3) })
+}
+
+func goldenStore(t *testing.T, name string, shards int) {
+	archive, content := "testdata/"+name+".tar.gz", name+".txt"
 	if _, err := os.Stat(archive); *updateGolden && os.IsNotExist(err) {
-		writeGoldenStore(t, archive)
+		writeGoldenStore(t, archive, shards)
 	}
 	dir := t.TempDir()
 	unpack(t, archive, dir)
@@ -51,6 +57,9 @@ func TestGoldenStore(t *testing.T) {
 	must(t, err)
 	golden(t, content, dump(s.Durable()))
 	checkStore(t, s)
+	if len(s.shards) != shards {
+		t.Errorf("%d shards", len(s.shards))
+	}
 	// It is not only readable.
 	wait(t, s, update(t, s, put("t", 1000, 1, "written by this version")))
 	must(t, s.Close())
@@ -63,9 +72,9 @@ func TestGoldenStore(t *testing.T) {
 	checkLeaks(t, nil)
 }
 
-func writeGoldenStore(t *testing.T, archive string) {
+func writeGoldenStore(t *testing.T, archive string, shards int) {
 	dir := t.TempDir()
-	o := Options{Dir: dir, Create: true, GenerationSize: 2 << 10, Now: fixedClock}
+	o := Options{Dir: dir, Create: true, GenerationSize: 2 << 10, Now: fixedClock, Shards: shards}
 	s, err := Open(t.Context(), o)
 	must(t, err)
 	for k := range 20 {

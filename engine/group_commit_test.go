@@ -14,12 +14,14 @@ import (
 )
 
 // TestGroupCommit runs 64 writers on a disk whose sync takes 2 ms.
-func TestGroupCommit(t *testing.T) {
+func TestGroupCommit(t *testing.T) { overShards(t, groupCommit) }
+
+func groupCommit(t *testing.T, shards int) {
 	const writers, commits = 64, 200
 	m := vfs.NewMem()
 	m.SetJournalLimit(1 << 20)
 	f := vfs.NewFault(m)
-	s := openStore(t, Options{FS: f})
+	s := openStore(t, Options{FS: f, Shards: shards})
 	wait(t, s, update(t, s, createTable("t")))
 	f.SetHook(func(op vfs.Op) error {
 		if op.Kind == vfs.OpSyncData {
@@ -53,7 +55,7 @@ func TestGroupCommit(t *testing.T) {
 	if raceEnabled {
 		want = 8
 	}
-	if syncs*want > writers*commits {
+	if syncs*want > writers*commits*shards {
 		t.Errorf("%d syncs for %d commits", syncs, writers*commits)
 	}
 	if n := count(s.Durable(), "t"); n != writers*commits {
@@ -76,12 +78,14 @@ func TestLoneWriterIsSyncedAtOnce(t *testing.T) {
 
 // TestStress lets writers, schema changes, readers and checks run against each
 // other over small generations.
-func TestStress(t *testing.T) {
+func TestStress(t *testing.T) { overShards(t, stress) }
+
+func stress(t *testing.T, shards int) {
 	m := vfs.NewMem()
 	m.SetJournalLimit(1 << 20)
-	s := openStore(t, Options{FS: m, GenerationSize: 16 << 10})
+	s := openStore(t, Options{FS: m, GenerationSize: 16 << 10, Shards: shards})
 	wait(t, s, update(t, s, createTable("t")))
-	n := 150
+	n := 100
 	if testing.Short() {
 		n = 30
 	}

@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/tidemarkdb/tidemark/catalog"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
 
 // GenerationInfo describes one file of the log.
 type GenerationInfo struct {
@@ -25,7 +30,7 @@ func (i *GenerationInfo) committed(lsn LSN, records uint64, end int64) {
 	i.Bytes = end
 }
 
-// GenerationInfos lists the generations in log order. Commits that are not
+// GenerationInfos lists the generations, shard by shard in log order. Commits that are not
 // durable yet are counted.
 func (s *Store) GenerationInfos() []GenerationInfo {
 	s.mu.Lock()
@@ -34,6 +39,9 @@ func (s *Store) GenerationInfos() []GenerationInfo {
 	for i, g := range s.gens {
 		infos[i] = g.info
 	}
+	slices.SortStableFunc(infos, func(a, b GenerationInfo) int { // ids of shards are in the order of ordinals
+		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Generation, b.Generation))
+	})
 	return infos
 }
 

@@ -30,7 +30,9 @@ type Options struct {
 	// transaction goes to a new one (64 MiB). A transaction is never split, so
 	// a file may exceed the size by one transaction.
 	GenerationSize int64
-	// Shards is the number of logs, fixed at creation. Only 1 is available.
+	// Shards is the number of logs, 1 to MaxShards, fixed when the store is
+	// made; 0 means 1 then and later as many as there are. With several logs
+	// their syncs go on side by side.
 	Shards int
 	// Events, when set, is told what happens. It is called on the engine's own
 	// goroutines and must neither block nor call the Store.
@@ -46,9 +48,6 @@ func (o Options) withDefaults() Options {
 	if o.GenerationSize == 0 {
 		o.GenerationSize = DefaultGenerationSize
 	}
-	if o.Shards == 0 {
-		o.Shards = 1
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -63,8 +62,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.Dir == "":
 		return errors.New("engine: Options.Dir is empty")
-	case o.Shards < 0 || o.Shards > 1:
-		return fmt.Errorf("engine: Options.Shards is %d: only 1 is available", o.Shards)
+	case o.Shards < 0 || o.Shards > MaxShards:
+		return fmt.Errorf("engine: Options.Shards is %d: must be between 1 and %d", o.Shards, MaxShards)
 	case o.GenerationSize != 0 && (o.GenerationSize < minGenerationSize || o.GenerationSize > maxGenerationSize):
 		return fmt.Errorf("engine: Options.GenerationSize is %d: must be between %d and %d",
 			o.GenerationSize, int64(minGenerationSize), int64(maxGenerationSize))

@@ -9,124 +9,159 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// evidence is what lies intact behind the place a scan stopped at.
+// evidence is what lies intact behind the place where the replay of a file
+// ended.
 type evidence struct {
-	file   *logFile
 	first  wal.CommitAt // the first commit
 	found  bool
 	end    int64 // behind the last commit or close mark
-	synced LSN   // highest LSN that one of them says was synced
+	synced LSN   // highest LSN that one of them, or a footer, says was synced
 }
 
-// cutAt decides, after file i was replayed until its first frame that is not
-// intact, whether the log ends there. It compares LSNs, which are dense: only
-// when the next commit of the log is not where it has to be, something is
-// missing.
-func (r *recovery) cutAt(i int) (cut bool, err error) {
-	f := r.files[i]
+// judge tells damage from an unsynced tail, after everything before the first
+// commit that is not whole was replayed. LSNs are dense over all shards:
+// whatever is intact behind the place where the replay of a file ended comes
+// later than the missing commit.
+func (r *recovery) judge() error {
 	missing := r.last + 1
-	var behind evidence
-	if f.seal == nil {
-		if behind, err = r.behind(f, f.stop.Offset); err != nil {
-			return false, err
-		}
-	}
-	if behind.found && LSN(behind.first.Commit.LSN) < missing {
-		return false, &CorruptError{File: f.path, Offset: behind.first.Offset, Reason: fmt.Sprintf(
-			"commit %d lies behind commit %d", behind.first.Commit.LSN, r.last)}
-	}
-	if !behind.found && behind.synced < missing {
-		next, err := r.next(i)
-		if err != nil {
-			return false, err
-		}
-		if next.found {
-			behind = next
-			switch at := LSN(next.first.Commit.LSN); {
-			case at == missing:
-				return false, nil
-			case at < missing:
-				return false, &CorruptError{File: next.file.path, Offset: next.first.Offset, Reason: fmt.Sprintf(
-					"commit %d lies behind commit %d", at, r.last)}
+	synced := LSN(0)
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			if f.seal != nil {
+				f.dropped = f.end
+				continue // replayed to its footer
+			}
+			if err := r.look(f, missing); err != nil {
+				return err
+			}
+			if first := &f.behind.first; f.behind.found && LSN(first.Commit.LSN) < missing {
+				return &CorruptError{File: f.path, Offset: first.Offset, Reason: fmt.Sprintf(
+					"commit %d lies behind commit %d", first.Commit.LSN, r.last)}
+			}
+			synced = max(synced, f.behind.synced)
+			if f.sealed() {
+				synced = max(synced, LSN(f.cat.LastLSN))
 			}
 		}
 	}
-	return true, r.judge(i, missing, behind)
-}
-
-// next returns what the file after i begins with, if it holds a commit at all.
-// Files behind an empty one are empty, too, or cutAt finds the hole.
-func (r *recovery) next(i int) (evidence, error) {
-	for ; i+1 < len(r.files); i++ {
-		f := r.files[i+1]
-		e, err := r.behind(f, f.start)
-		if err != nil || e.found {
-			return e, err
-		}
-	}
-	return evidence{}, nil
-}
-
-// judge tells damage from an unsynced tail: commit missing is not whole in
-// file i, although later ones may be.
-func (r *recovery) judge(i int, missing LSN, behind evidence) error {
-	f := r.files[i]
-	if behind.file == f {
-		f.dropped = max(f.stop.Offset, behind.end)
-	}
-	footer, err := findSeal(f, f.stop.Offset, missing)
-	if err != nil {
-		return fmt.Errorf("engine: reading %s: %w", f.path, err)
-	}
-	synced := max(behind.synced, footer)
-	for _, later := range r.files[i+1:] {
-		e, err := r.behind(later, later.start)
-		if err != nil {
-			return err
-		}
-		later.dropped = e.end
-		synced = max(synced, e.synced)
-		if later.sealed() {
-			synced = max(synced, LSN(later.cat.LastLSN))
-		}
-	}
-	reason := f.stop.Reason.String()
-	switch {
-	case synced >= missing:
-		f, stop := locate(f, &behind)
+	if synced >= missing {
+		f, stop := r.place()
 		return &CorruptError{File: f.path, Offset: stop.Offset, Reason: fmt.Sprintf(
 			"%s, where commit %d should be, and a later record says that it was synced up to %d", stop.Reason, missing, synced)}
-	case behind.file == f && behind.found && onlyMarkLost(f, behind.first, missing):
-		return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: fmt.Sprintf(
-			"%s in a close mark: commit %d behind it is whole", reason, missing)}
+	}
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			if f.seal == nil && onlyMarkLost(f) {
+				return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: fmt.Sprintf(
+					"%s in a close mark: commit %d behind it is whole", f.stop.Reason, f.behind.first.Commit.LSN)}
+			}
+		}
 	}
 	return nil
 }
 
-// locate finds where the missing commit should be, when the next one is in
-// another file: there, unless that file begins with a whole transaction.
-func locate(f *logFile, next *evidence) (*logFile, wal.Stop) {
-	if next.file == f || !next.found {
-		return f, f.stop
+// look collects the evidence in a file.
+func (r *recovery) look(f *logFile, missing LSN) error {
+	e, err := r.behind(f, f.end)
+	if err != nil {
+		return err
 	}
-	sc := wal.NewScanner(next.file.file, next.file.start, next.first.Offset, next.file.salt)
-	records := uint64(0)
-	for fr, ok := sc.Next(); ok; fr, ok = sc.Next() {
-		if fr.Kind != wal.KindCloseMark {
-			records++
+	footer, err := findSeal(f, f.end, missing)
+	if err != nil {
+		return fmt.Errorf("engine: reading %s: %w", f.path, err)
+	}
+	e.synced = max(e.synced, footer)
+	f.behind, f.dropped = e, max(f.stop.Offset, e.end)
+	return nil
+}
+
+// place finds where the missing commit should be: in the shard that lacks it,
+// if another one has it and names them, else in the one that looks worst.
+func (r *recovery) place() (*logFile, wal.Stop) {
+	if r.lacks != nil && len(r.lacks.files) > 0 {
+		return r.lacks.place()
+	}
+	worst, most := r.shards[0], -1 // one with a file: a commit was found somewhere
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			score := 0
+			switch {
+			case f.seal != nil || !f.scanned:
+			case f.dirty():
+				score = 4
+			case f.behind.found:
+				score = 3
+			case f.stop.Offset > f.end:
+				score = 2
+			case l.kind != wal.KindCommit:
+				score = 1 // it has nothing later
+			}
+			if score > most {
+				worst, most = l, score
+			}
 		}
 	}
-	if f.seal == nil && sc.Offset() == next.first.Offset && records == next.first.Commit.Records {
+	return worst.place()
+}
+
+// dirty reports whether the scan of a file stopped at something that is not
+// the end of a log.
+func (f *logFile) dirty() bool {
+	if !f.stop.Clean() {
+		return true
+	}
+	// A length of zero has a frame's CRC behind it when only the length was lost.
+	var word [2 * wal.Align]byte
+	n, err := f.file.ReadAt(word[:], f.stop.Offset)
+	return (err == nil || errors.Is(err, io.EOF)) && word != [len(word)]byte{} && n > 0
+}
+
+// place finds where the next commit of a shard should be: at the end of the
+// last file that was replayed in part, or at the start of a later one, when
+// that does not begin with a whole transaction.
+func (l *shardLog) place() (*logFile, wal.Stop) {
+	at := 0
+	for i, f := range l.files {
+		if f.info.LastLSN != 0 {
+			at = i
+		}
+	}
+	if l.files[at].seal != nil && at+1 < len(l.files) {
+		at++
+	}
+	f := l.files[at]
+	if f.scanned && (f.dirty() || f.behind.found) {
 		return f, f.stop
 	}
-	return next.file, sc.Stop()
+	for _, later := range l.files[at+1:] {
+		if later.scanned && later.dirty() {
+			return later, later.stop
+		}
+		if !later.behind.found {
+			continue
+		}
+		sc := wal.NewScanner(later.file, later.start, later.behind.first.Offset, later.salt)
+		records := uint64(0)
+		for fr, ok := sc.Next(); ok; fr, ok = sc.Next() {
+			if fr.Kind != wal.KindCloseMark {
+				records++
+			}
+		}
+		if sc.Offset() != later.behind.first.Offset || records != later.behind.first.Commit.Records {
+			return later, sc.Stop()
+		}
+		break
+	}
+	return f, f.stop
 }
 
 // onlyMarkLost reports whether the frame at the stop can only have been a
-// close mark. A close mark is synced before anything is appended behind it, so
-// a bad one in front of a whole transaction is no unsynced tail.
-func onlyMarkLost(f *logFile, first wal.CommitAt, missing LSN) bool {
-	if LSN(first.Commit.LSN) != missing || f.stop.Offset != f.end {
+// close mark: a whole transaction follows where the mark would end, and none
+// fits in between. A close mark is synced before anything is appended behind
+// it, so a bad one in front of a transaction is no unsynced tail.
+func onlyMarkLost(f *logFile) bool {
+	first := f.behind.first
+	if !f.scanned || !f.behind.found || f.stop.Clean() || f.stop.Offset != f.end {
 		return false
 	}
 	sc := wal.NewScanner(f.file, f.end+closeMarkSize, f.allocated, f.salt)
@@ -143,7 +178,7 @@ func onlyMarkLost(f *logFile, first wal.CommitAt, missing LSN) bool {
 
 // behind collects what is intact in a file from an offset on.
 func (r *recovery) behind(f *logFile, from int64) (evidence, error) {
-	e := evidence{file: f}
+	e := evidence{}
 	for c, err := range wal.FindCommits(f.file, from, f.allocated, f.salt) {
 		if err != nil {
 			var bad *wal.CorruptError

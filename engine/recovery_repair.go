@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,36 +17,42 @@ import (
 // failed sync the page cache shows them as clean while the disk may lack them,
 // and only bytes written again are part of the next sync.
 func (r *recovery) repair() error {
-	for _, f := range r.files {
-		if f.sealed() {
-			continue
-		}
-		if dropped := max(f.dropped-f.end, 0); dropped > 0 || !f.stop.Clean() {
-			r.s.stats.DroppedBytes += dropped
-			r.s.event(Event{Kind: EventTailDropped, Generation: f.number, File: f.path, Offset: f.end, Bytes: dropped, Err: f.stop.Error()})
-		}
-		if err := f.file.Truncate(f.end); err != nil {
-			return fmt.Errorf("engine: truncating %s: %w", f.path, err)
-		}
-		f.tail, f.allocated = f.end, f.end
-		if f.seal == nil {
-			// Writes to come must not change the size. Without room for that
-			// the store still opens; a transaction will get ErrFull.
-			if err := f.reserve(0, r.s.log.limit); err != nil && !isFull(err) {
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			if f.sealed() {
+				continue
+			}
+			if err := r.repairFile(f); err != nil {
 				return err
 			}
 		}
-		if err := f.rewrite(f.synced, f.end); err != nil {
-			return fmt.Errorf("engine: writing %s again: %w", f.path, err)
-		}
-		if err := f.file.Sync(); err != nil {
-			return &syncError{f.path, err}
-		}
-		if err := r.s.syncDirs(path.Dir(f.path)); err != nil {
+	}
+	return nil
+}
+
+func (r *recovery) repairFile(f *logFile) error {
+	if dropped := max(f.dropped-f.end, 0); dropped > 0 || !f.stop.Clean() {
+		r.s.stats.DroppedBytes += dropped
+		r.s.event(Event{Kind: EventTailDropped, Generation: f.number, File: f.path, Offset: f.end, Bytes: dropped, Err: f.stop.Error()})
+	}
+	if err := f.file.Truncate(f.end); err != nil {
+		return fmt.Errorf("engine: truncating %s: %w", f.path, err)
+	}
+	f.tail, f.allocated = f.end, f.end
+	if f.seal == nil {
+		// Writes to come must not change the size. Without room for that
+		// the store still opens; a transaction will get ErrFull.
+		if err := f.reserve(0, r.s.log.limit); err != nil && !isFull(err) {
 			return err
 		}
 	}
-	return nil
+	if err := f.rewrite(f.synced, f.end); err != nil {
+		return fmt.Errorf("engine: writing %s again: %w", f.path, err)
+	}
+	if err := f.file.Sync(); err != nil {
+		return &syncError{f.path, err}
+	}
+	return r.s.syncDirs(path.Dir(f.path))
 }
 
 // rewrite writes the bytes of a range over themselves.
@@ -62,79 +67,6 @@ func (f *logFile) rewrite(from, to int64) error {
 			return err
 		}
 		from += int64(len(b))
-	}
-	return nil
-}
-
-// finish makes what was reserved and not made, takes the new writer epoch, and
-// gives every generation its place.
-func (r *recovery) finish(ctx context.Context, current int64) error {
-	s := r.s
-	for _, f := range r.unborn {
-		if err := s.checkUnborn(f); err != nil {
-			return err
-		}
-		if err := s.make(f.generation, r.last+1); err != nil {
-			return err
-		}
-	}
-	epoch, err := s.cat.BumpEpoch(ctx, int64(s.shard))
-	if err != nil {
-		return fmt.Errorf("engine: %w", err)
-	}
-	if uint64(epoch) != s.epoch {
-		return fmt.Errorf("engine: writer epoch is %d, expected %d: the catalog was written by another program", epoch, s.epoch)
-	}
-	open := make([]*logFile, 0, 2)
-	for _, f := range r.files {
-		if f.sealed() {
-			if err := f.close(); err != nil {
-				return err
-			}
-			continue
-		}
-		open = append(open, f)
-	}
-	open = append(open, r.unborn...)
-	if n := len(open); n > 0 && open[n-1].cat.Generation > current {
-		if err := s.cat.SetCurrentGeneration(ctx, int64(s.shard), open[n-1].cat.Generation); err != nil {
-			return fmt.Errorf("engine: %w", err)
-		}
-	}
-	return r.place(ctx, open)
-}
-
-// place finds the active generation: the last one with a commit, unless its
-// footer is written. The ones before it are sealed, the ones behind it wait
-// for their turn.
-func (r *recovery) place(ctx context.Context, open []*logFile) error {
-	s := r.s
-	active := 0
-	for i, f := range open {
-		if f.info.LastLSN != 0 {
-			active = i
-			if f.seal != nil {
-				active++
-			}
-		}
-	}
-	for _, f := range open[:min(active, len(open))] {
-		if err := s.seal(ctx, f.generation); err != nil {
-			return err
-		}
-	}
-	if active >= len(open) {
-		g, err := s.born(ctx, s.lastGeneration()+1)
-		if err != nil {
-			return err
-		}
-		s.gens = append(s.gens, g)
-		s.log.gen = g
-		return nil
-	}
-	s.log.gen = open[active].generation
-	for _, f := range open[active+1:] {
-		s.chores.ready = append(s.chores.ready, f.generation)
 	}
 	return nil
 }

@@ -29,8 +29,12 @@ type replay struct {
 	touched []*replayTable
 
 	last    *replayTable // of the last row frame
-	pos     positions
+	pos     *positions   // in the file at hand
 	scratch []byte
+
+	// places, when set, knows the positions in the file that holds a row's last
+	// record, if that file is still being replayed, and its name.
+	places func(table uint64, rowid int64) (*positions, string)
 }
 
 // replayTable is a table being replayed.
@@ -51,7 +55,7 @@ type replayTable struct {
 }
 
 func newReplay(base *root) *replay {
-	r := &replay{lsn: base.lsn, defs: base.schema, tables: make([]*replayTable, len(base.tables))}
+	r := &replay{lsn: base.lsn, defs: base.schema, tables: make([]*replayTable, len(base.tables)), pos: new(positions)}
 	for i, t := range base.tables {
 		r.tables[i] = newReplayTable(t)
 	}
@@ -67,7 +71,7 @@ func damaged(offset int64, format string, args ...any) error {
 }
 
 // startGeneration says that the following frames are of another file.
-func (r *replay) startGeneration() { r.pos = positions{} }
+func (r *replay) startGeneration() { *r.pos = positions{} }
 
 // put replays a row, new or changed.
 func (r *replay) put(p wal.Put, offset int64) error {
@@ -205,9 +209,18 @@ func (r *replay) sumOf(t *replayTable, rowid int64, rec row.Record) row.Sum {
 	return row.RowSum(uint64(t.def.ID), rowid, t.colIDs, rec, t.def.RowidAlias, &r.scratch)
 }
 
-// commit ends a transaction: it holds the commit's claims against what was
-// replayed since the last one.
+// commit ends a transaction that has no part in another shard.
 func (r *replay) commit(c wal.Commit, offset int64) error {
+	if err := r.part(c, offset); err != nil {
+		return err
+	}
+	r.end(LSN(c.LSN))
+	return nil
+}
+
+// part ends the part of a transaction that is in one shard: it holds the
+// commit's claims against what was replayed since the part before.
+func (r *replay) part(c wal.Commit, offset int64) error {
 	if LSN(c.LSN) != r.lsn+1 {
 		return damaged(offset, "commit %d follows commit %d", c.LSN, r.lsn)
 	}
@@ -239,39 +252,9 @@ func (r *replay) commit(c wal.Commit, offset int64) error {
 		}
 		t.touched = false
 	}
-	r.touched = r.touched[:0]
-	r.lsn, r.records, r.altered = LSN(c.LSN), 0, false
+	r.touched, r.records = r.touched[:0], 0
 	return nil
 }
 
-// root returns the state as of the last commit. Replay may go on after it.
-func (r *replay) root() (*root, error) {
-	out := &root{lsn: r.lsn, schema: r.defs, tables: make([]*Table, len(r.tables))}
-	for i, t := range r.tables {
-		if t.stale {
-			if err := r.materialise(t); err != nil {
-				return nil, err
-			}
-		}
-		out.tables[i] = t.base
-	}
-	return out, nil
-}
-
-func (r *replay) materialise(t *replayTable) error {
-	n := &Table{def: t.def, rows: t.rows, indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
-	for i, ix := range t.def.Indexes {
-		tree, twins, dup := buildIndex(t.def, ix, t.rows)
-		if dup {
-			offset, known := r.pos.of(uint64(t.def.ID), twins[0])
-			if other, ok := r.pos.of(uint64(t.def.ID), twins[1]); ok && (!known || other > offset) {
-				offset = other
-			}
-			return damaged(offset, "rows %d and %d of table %q are equal in unique index %q", twins[1], twins[0], t.def.Name, ix.Name)
-		}
-		n.indexes[i] = tree
-	}
-	// The tree goes to the root; the replay copies it if it goes on.
-	t.base, t.stale, t.owned = n, false, false
-	return nil
-}
+// end ends a transaction all of whose parts are replayed.
+func (r *replay) end(lsn LSN) { r.lsn, r.altered = lsn, false }

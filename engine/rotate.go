@@ -18,10 +18,10 @@ type chores struct {
 	seals sync.Cond // the sealer waits on it; its lock is Store.mu
 	stop  bool
 
-	want    *readiness    // a next generation is wanted
-	ready   []*generation // made, not yet in use, in order
+	want    *readiness    // next generations are wanted
 	sealing []*generation // rotated away from, in order
-	stuck   bool          // the first of sealing failed; the next open seals it
+	stuck   error         // why sealing the first of them failed; a checkpoint or the next open tries again
+	sealed  chan struct{} // closed, and made anew, after each attempt and by a poison
 	refill  bool          // the id allocator runs low
 
 	projected *Schema // what the catalog was last told
@@ -30,22 +30,30 @@ type chores struct {
 	awaiting map[LSN]chan struct{}
 }
 
-// readiness is how a writer waits for the next generation's file.
+// readiness is how a writer waits for the next generations' files.
 type readiness struct {
 	done chan struct{}
 	err  error
 }
 
-// prepareAhead asks for the next generation's file when the active one is half
-// full. The caller holds the write lock.
+// prepareAhead asks for the next generations' files when an active one is half
+// full. The caller holds the write lock and has just appended.
 func (s *Store) prepareAhead() {
-	if a := &s.log; !a.asked && a.gen.tail >= a.limit/2 {
+	a := &s.log
+	if a.asked {
+		return
+	}
+	for _, sh := range a.parts {
+		if sh.gen.tail < a.limit/2 {
+			continue
+		}
 		a.asked = true
 		s.mu.Lock()
-		if len(s.chores.ready) == 0 {
+		if len(s.unready()) > 0 {
 			s.chores.wantNext()
 		}
 		s.mu.Unlock()
+		return
 	}
 }
 
@@ -57,24 +65,48 @@ func (c *chores) wantNext() *readiness {
 	return c.want
 }
 
-// rotate makes the next generation the active one, or returns what to wait
-// for. The caller holds the write lock and is about to start a transaction:
-// none is ever split between two generations.
+// used reports whether a shard has to go to another file when all of them do:
+// an active generation without a commit stays. The caller holds mu.
+func (sh *shard) used() bool { return sh.gen.info.LastLSN != 0 }
+
+// unready lists the shards that could not rotate now: their active generation
+// is used and no other file is ready. The caller holds mu.
+func (s *Store) unready() (list []*shard) {
+	for _, sh := range s.shards {
+		if sh.used() && len(sh.ready) == 0 {
+			list = append(list, sh)
+		}
+	}
+	return list
+}
+
+// rotate lets all shards go on in their next generations, or returns what to
+// wait for. The caller holds the write lock and no transaction is open: the
+// commits up to now and the ones to come are divided between the files of all
+// shards alike, and none is ever split.
 func (s *Store) rotate() *readiness {
 	s.mu.Lock()
 	c := &s.chores
-	if len(c.ready) == 0 {
+	if len(s.unready()) > 0 {
 		defer s.mu.Unlock()
 		return c.wantNext()
 	}
-	next := c.ready[0]
-	c.ready = c.ready[1:]
-	c.sealing = append(c.sealing, s.log.gen)
-	c.seals.Signal() // the old one may be durable already
+	var begun []*generation
+	for _, sh := range s.shards {
+		if !sh.used() {
+			continue
+		}
+		c.sealing = append(c.sealing, sh.gen)
+		sh.gen, sh.ready = sh.ready[0], sh.ready[1:]
+		begun = append(begun, sh.gen)
+	}
+	c.seals.Signal() // the old ones may be durable already
 	s.stats.Rotations++
 	s.mu.Unlock()
-	s.log.gen, s.log.asked = next, false
-	s.event(Event{Kind: EventRotated, Generation: next.number, File: next.path, LSN: s.head.Load().lsn + 1})
+	s.log.asked = false
+	for _, g := range begun {
+		s.event(Event{Kind: EventRotated, Generation: g.number, File: g.path, LSN: s.head.Load().lsn + 1})
+	}
 	return nil
 }
 
@@ -88,15 +120,6 @@ func (c *chores) published(r *root) {
 	}
 }
 
-// sealable returns the oldest generation that nothing is appended to any more,
-// if its last commit is durable.
-func (c *chores) sealable(durable LSN) *generation {
-	if c.stuck || len(c.sealing) == 0 || c.sealing[0].info.LastLSN > durable {
-		return nil
-	}
-	return c.sealing[0]
-}
-
 // abandon lets go of everybody who waits: after a poison nothing more is done.
 func (c *chores) abandon(cause error) {
 	if c.want != nil {
@@ -104,6 +127,13 @@ func (c *chores) abandon(cause error) {
 		close(c.want.done)
 		c.want = nil
 	}
+	c.attempted()
+}
+
+// attempted wakes who waits for seals.
+func (c *chores) attempted() {
+	close(c.sealed)
+	c.sealed = make(chan struct{})
 }
 
 // housekeep is the housekeeper's loop. It leaves when it is told to stop and
@@ -164,11 +194,14 @@ func (s *Store) nextChore() func(context.Context) error {
 	}
 }
 
-// makeNext makes the file of the next generation and tells the catalog, in the
-// order that recovery relies on: reserved → file and header synced → named
+// makeNext makes the files of the next generations and tells the catalog, in
+// the order that recovery relies on: reserved → file and header synced → named
 // current → appended to.
 func (s *Store) makeNext(ctx context.Context) error {
-	g, err := s.born(ctx, s.lastGeneration()+1)
+	s.mu.Lock()
+	shards := s.unready()
+	s.mu.Unlock()
+	gens, err := s.born(ctx, shards)
 	if errors.Is(err, catalog.ErrPoisoned) || errors.Is(err, catalog.ErrOutcomeUnknown) {
 		// The catalog takes no more writes in this process, so the log can
 		// never go on in another file: only a reopen helps.
@@ -178,9 +211,8 @@ func (s *Store) makeNext(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	c := &s.chores
-	if err == nil {
-		c.ready = append(c.ready, g)
-		s.gens = append(s.gens, g)
+	for i, g := range gens {
+		shards[i].ready = append(shards[i].ready, g)
 	}
 	if c.want != nil { // not abandoned by a poison
 		c.want.err = err
@@ -188,78 +220,55 @@ func (s *Store) makeNext(ctx context.Context) error {
 		c.want = nil
 	}
 	s.mu.Unlock()
-	if err == nil {
+	for _, g := range gens {
 		s.event(Event{Kind: EventGenerationReady, Generation: g.number, File: g.path})
 	}
 	return nil
 }
 
-// born reserves a generation, makes its file and names it current.
-func (s *Store) born(ctx context.Context, number uint64) (*generation, error) {
-	c, err := s.cat.ReserveGeneration(ctx, int64(s.shard), int64(number))
-	if err != nil {
-		return nil, fmt.Errorf("engine: reserving generation %d: %w", number, err)
+// born reserves the next generations of some shards, makes their files and
+// names them current, all or none.
+func (s *Store) born(ctx context.Context, shards []*shard) (gens []*generation, err error) {
+	if len(shards) == 0 {
+		return nil, nil
 	}
-	g := newGeneration(c)
-	if err := s.make(g, s.durable.Load().lsn+1); err != nil {
-		if isFull(err) {
-			err = fmt.Errorf("%w: generation %d: %w", ErrFull, number, err)
-		}
-		return nil, err
-	}
-	if err := s.cat.SetCurrentGeneration(ctx, int64(s.shard), int64(number)); err != nil {
-		_ = g.file.Close()
-		return nil, fmt.Errorf("engine: naming generation %d current: %w", number, err)
-	}
-	return g, nil
-}
-
-func (s *Store) lastGeneration() uint64 {
+	names := make([]catalog.ShardGeneration, len(shards))
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.gens[len(s.gens)-1].number
-}
-
-// sealLoop seals the generations that were rotated away from, oldest first. A
-// failure costs nothing but the seal, which the next open makes.
-func (s *Store) sealLoop() {
-	defer s.loops.Done()
-	ctx := context.Background()
-	for {
-		g := s.nextSeal()
-		if g == nil {
+	for i, sh := range shards {
+		names[i] = catalog.ShardGeneration{ShardID: int64(sh.id), Generation: int64(sh.newest + 1)}
+	}
+	s.mu.Unlock()
+	defer func() {
+		if err == nil {
 			return
 		}
-		s.sealing.Lock() // waits for a running Check
-		err := s.seal(ctx, g)
-		s.sealing.Unlock()
-		s.mu.Lock()
-		if err != nil {
-			s.chores.stuck = true
-		} else {
-			s.chores.sealing = s.chores.sealing[1:]
+		for _, g := range gens {
+			_ = g.file.Close() // the first cause counts
 		}
-		s.mu.Unlock()
-		if err != nil {
-			s.choreFailed(err)
-		}
+		gens = nil
+	}()
+	reserved, err := s.cat.ReserveGenerations(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("engine: reserving generation %d: %w", names[0].Generation, err)
 	}
-}
-
-// nextSeal waits for a generation that can be sealed; nil means stop.
-func (s *Store) nextSeal() *generation {
+	for i, c := range reserved {
+		g := newGeneration(c)
+		if err := s.make(g, shards[i].epoch, s.durable.Load().lsn+1); err != nil {
+			if isFull(err) {
+				err = fmt.Errorf("%w: generation %d: %w", ErrFull, g.number, err)
+			}
+			return gens, err
+		}
+		gens = append(gens, g)
+	}
+	if err := s.cat.SetCurrentGenerations(ctx, names...); err != nil {
+		return gens, fmt.Errorf("engine: naming generation %d current: %w", names[0].Generation, err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &s.chores
-	for {
-		if s.pipe.cause == nil {
-			if g := c.sealable(s.durable.Load().lsn); g != nil {
-				return g
-			}
-		}
-		if c.stop {
-			return nil
-		}
-		c.seals.Wait()
+	s.gens = append(s.gens, gens...)
+	for i, sh := range shards {
+		sh.newest = gens[i].number
 	}
+	return gens, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,9 +13,11 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-func TestRotation(t *testing.T) {
+func TestRotation(t *testing.T) { overShards(t, rotation) }
+
+func rotation(t *testing.T, shards int) {
 	m := vfs.NewMem()
-	o := Options{Dir: t.TempDir(), FS: m, GenerationSize: 2 << 10}
+	o := Options{Dir: t.TempDir(), FS: m, GenerationSize: 2 << 10, Shards: shards}
 	s := openStore(t, o)
 	wait(t, s, update(t, s, createTable("t")))
 	const n = 60
@@ -55,32 +58,61 @@ func TestRotation(t *testing.T) {
 		if int64(len(data)) != g.Bytes {
 			t.Errorf("%s has %d bytes, sealed at %d", g.File, len(data), g.Bytes)
 		}
-		if g.FirstLSN <= big && big <= g.LastLSN && g.Bytes < 20*500 {
+		if shards == 1 && g.FirstLSN <= big && big <= g.LastLSN && g.Bytes < 20*500 {
 			t.Errorf("the large transaction is not whole in generation %d", g.Generation)
 		}
 	}
 	must(t, again.Close())
 }
 
-// checkGenerations makes sure that the generations' commits are dense.
-func checkGenerations(t *testing.T, infos []GenerationInfo, head LSN) {
+// checkGenerations makes sure that the generations' commits ascend, densely when
+// there is one shard, and that all shards were cut at the same LSNs.
+func checkGenerations(t testing.TB, infos []GenerationInfo, head LSN) {
 	t.Helper()
-	next := LSN(1)
+	shards := map[uint64]int{}
+	for _, g := range infos {
+		shards[g.Shard]++
+	}
+	var last GenerationInfo
+	end := LSN(0)
 	for i, g := range infos {
+		if g.Shard != last.Shard {
+			last = GenerationInfo{Shard: g.Shard}
+		}
+		behind := 0 // generations of the shard behind this one
+		for _, later := range infos[i+1:] {
+			if later.Shard == g.Shard {
+				behind++
+			}
+		}
+		if behind >= 2 && g.State != catalog.GenerationSealed {
+			t.Errorf("generation %d of shard %d is %s", g.Generation, g.Shard, g.State)
+		}
 		if g.FirstLSN == 0 {
 			continue
 		}
-		if g.FirstLSN != next {
-			t.Errorf("generation %d begins with LSN %d, expected %d", g.Generation, g.FirstLSN, next)
+		if g.FirstLSN <= last.LastLSN || len(shards) == 1 && g.FirstLSN != last.LastLSN+1 {
+			t.Errorf("generation %d of shard %d begins with LSN %d behind %d", g.Generation, g.Shard, g.FirstLSN, last.LastLSN)
 		}
-		next = g.LastLSN + 1
-		if open := i >= len(infos)-2; !open && g.State != catalog.GenerationSealed {
-			t.Errorf("generation %d is %s", g.Generation, g.State)
+		if last.LastLSN != 0 && !cutBetween(infos, last.LastLSN, g.FirstLSN) {
+			t.Errorf("shard %d was cut between %d and %d, another one was not: %+v", g.Shard, last.LastLSN, g.FirstLSN, infos)
+		}
+		last, end = g, max(end, g.LastLSN)
+	}
+	if end != head {
+		t.Errorf("generations end at LSN %d, head is %d", end, head)
+	}
+}
+
+// cutBetween reports whether the generations of all shards can have been cut at
+// one LSN from last to before first.
+func cutBetween(infos []GenerationInfo, last, first LSN) bool {
+	for n := last; n < first; n++ {
+		if !slices.ContainsFunc(infos, func(g GenerationInfo) bool { return g.FirstLSN != 0 && g.FirstLSN <= n && n < g.LastLSN }) {
+			return true
 		}
 	}
-	if next != head+1 {
-		t.Errorf("generations end at LSN %d, head is %d", next-1, head)
-	}
+	return false
 }
 
 // TestRotationWaitsWithoutTheLock: a transaction that finds no next file does
@@ -140,7 +172,7 @@ func TestSealIsFinishedAtOpen(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
 			f := vfs.NewFault(vfs.NewMem())
-			o := Options{Dir: t.TempDir(), FS: f, GenerationSize: 1 << 10}
+			o := Options{Dir: t.TempDir(), FS: f, GenerationSize: 1 << 10, Shards: 1}
 			s := openStore(t, o)
 			wait(t, s, update(t, s, createTable("t")))
 			wait(t, s, update(t, s, put("t", 1, 1, strings.Repeat("x", 2000))))
@@ -253,7 +285,7 @@ func TestMissingFile(t *testing.T) {
 // was written by somebody who had lost the store.
 func TestLowerEpoch(t *testing.T) {
 	m := vfs.NewMem()
-	o := Options{Dir: t.TempDir(), FS: m, GenerationSize: 1 << 10}
+	o := Options{Dir: t.TempDir(), FS: m, GenerationSize: 1 << 10, Shards: 1}
 	s := openStore(t, o)
 	wait(t, s, update(t, s, createTable("t")))
 	must(t, s.Close())

@@ -55,7 +55,7 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 		return fmt.Errorf("engine: reading %s: %w", g.path, err)
 	}
 	err = s.cat.SealGeneration(ctx, catalog.Seal{
-		ShardID: int64(s.shard), Generation: int64(g.number), ObjectID: int64(g.object),
+		ShardID: int64(g.info.Shard), Generation: int64(g.number), ObjectID: int64(g.object),
 		ContentID: content, Digest: c.seal.Digest, Extent: extent,
 		FirstLSN: int64(c.first), LastLSN: int64(c.seal.LastLSN), Records: int64(c.records), Fingerprint: c.fingerprint(),
 	})

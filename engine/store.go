@@ -24,8 +24,7 @@ type Store struct {
 	lock     vfs.Lock
 	cat      *catalog.Catalog
 	id       [16]byte
-	shard    uint64
-	epoch    uint64
+	shards   []*shard // by ordinal
 	settings map[string]string
 
 	// durable is what readers see, head what the next transaction starts from.
@@ -41,7 +40,7 @@ type Store struct {
 	mu     sync.Mutex
 	pipe   pipeline
 	chores chores
-	gens   []*generation // all, in log order
+	gens   []*generation // all, those of a shard in log order
 	stats  Metrics
 	told   LSN // what LOCK says
 	// logBytes counts the row frames of each table, dropped ones included.
@@ -72,6 +71,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]chan struct{}{}
+	s.chores.sealed = make(chan struct{})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.abandon(ctx))
@@ -161,8 +161,8 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 	if err != nil {
 		return catalog.State{}, fmt.Errorf("engine: %w", err)
 	}
-	if n := len(state.Shards); n != 1 {
-		return catalog.State{}, fmt.Errorf("engine: the store has %d shards; only 1 is available", n)
+	if n := len(state.Shards); s.opts.Shards != 0 && s.opts.Shards != n {
+		return catalog.State{}, fmt.Errorf("%w: shards is %d, the store was made with %d", ErrShards, s.opts.Shards, n)
 	}
 	s.id, s.settings = cat.Info().Identity, state.Settings
 	return state, nil
@@ -193,7 +193,7 @@ func (s *Store) refusal() error {
 	return s.Poisoned()
 }
 
-// Close waits for what was appended to be durable, leaves a close mark and
+// Close waits for what was appended to be durable, leaves close marks and
 // releases everything. It refuses with ErrBusy while a transaction is open, and
 // ends a running Check.
 // Closing a poisoned store writes nothing and returns the poison. Snapshots
@@ -212,7 +212,7 @@ func (s *Store) Close() error {
 	s.stopLoops()
 	err := s.Poisoned()
 	if err == nil {
-		err = s.writeCloseMark()
+		err = s.writeCloseMarks()
 	}
 	return errors.Join(err, s.abandon(context.Background()))
 }
@@ -235,29 +235,34 @@ func (s *Store) stopLoops() {
 	s.loops.Wait()
 }
 
-// writeCloseMark lets the next open know that every commit was synced. Without
-// room for it, or with one there already, nothing is written.
-func (s *Store) writeCloseMark() error {
-	g, lsn := s.log.gen, s.head.Load().lsn
-	if g.marked || g.info.LastLSN == 0 {
+// writeCloseMarks lets the next open know that every commit was synced. A log
+// without room for a mark, or with one at its end already, gets none.
+func (s *Store) writeCloseMarks() error {
+	lsn := s.head.Load().lsn
+	var marked []*generation
+	for _, sh := range s.shards {
+		g := sh.gen
+		if g.marked || g.info.LastLSN == 0 {
+			continue
+		}
+		b := &sh.builder
+		b.Reset(g.salt, g.tail, b.Bytes())
+		if err := b.CloseMark(wal.CloseMark{LSN: uint64(lsn), WallNanos: s.opts.Now().UnixNano()}); err != nil {
+			return err
+		}
+		if err := g.reserve(int64(b.Len()), s.log.limit); err != nil {
+			s.event(Event{Kind: EventBackgroundFailed, File: g.path, LSN: lsn, Err: err})
+			continue
+		}
+		if err := g.append(b.Bytes()); err != nil {
+			return err
+		}
+		marked = append(marked, g)
+	}
+	if len(marked) == 0 {
 		return nil
 	}
-	b := &s.log.builder
-	b.Reset(g.salt, g.tail, b.Bytes())
-	if err := b.CloseMark(wal.CloseMark{LSN: uint64(lsn), WallNanos: s.opts.Now().UnixNano()}); err != nil {
-		return err
-	}
-	if err := g.reserve(int64(b.Len()), s.log.limit); err != nil {
-		s.event(Event{Kind: EventBackgroundFailed, File: g.path, LSN: lsn, Err: err})
-		return nil
-	}
-	if err := s.log.append(b.Bytes()); err != nil {
-		return err
-	}
-	if err := g.file.SyncData(); err != nil {
-		return &syncError{g.path, err}
-	}
-	return nil
+	return syncFiles(marked)
 }
 
 // abandon closes whatever is open and writes nothing to the log.

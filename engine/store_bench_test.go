@@ -92,8 +92,44 @@ func BenchmarkCommitInMemory(b *testing.B) {
 	}
 }
 
-func benchStore(b *testing.B, fs vfs.FS) *Store {
-	s, err := Open(b.Context(), Options{Dir: b.TempDir(), FS: fs, Create: true})
+// BenchmarkCommitShards is 16 writers of transactions that fall into one shard
+// each, and of ones that fall into many.
+func BenchmarkCommitShards(b *testing.B) {
+	for _, shards := range []int{1, 4, 16} {
+		for _, rows := range []int64{1, 10} {
+			b.Run(fmt.Sprintf("%d shards, %d rows", shards, rows), func(b *testing.B) {
+				s := benchShards(b, nil, shards)
+				var id atomic.Int64
+				b.SetParallelism(16)
+				b.ReportAllocs()
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						var steps []func(*Tx) error
+						for i := id.Add(rows); len(steps) < int(rows); i-- {
+							steps = append(steps, put("t", i, i, "some twenty bytes ..."))
+						}
+						lsn, err := tryUpdate(s, all(steps...))
+						if err == nil {
+							err = s.WaitDurable(context.Background(), lsn)
+						}
+						if err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+				b.StopTimer()
+				b.ReportMetric(s.Metrics().MeanBatch(), "commits/sync")
+			})
+		}
+	}
+}
+
+func benchStore(b *testing.B, fs vfs.FS) *Store { return benchShards(b, fs, 1) }
+
+func benchShards(b *testing.B, fs vfs.FS, shards int) *Store {
+	s, err := Open(b.Context(), Options{Dir: b.TempDir(), FS: fs, Create: true, Shards: shards})
 	must(b, err)
 	b.Cleanup(func() { must(b, s.Close()) })
 	wait(b, s, update(b, s, createTable("t")))

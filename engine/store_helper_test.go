@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -16,6 +17,10 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
+// testShards lets every test that does not say how many shards its store has
+// run with another number of them.
+var testShards = flag.Int("shards", 1, "number of shards of the stores in tests that do not set it")
+
 // openStore opens a store for a test. At the end of the test the store is
 // closed, opened once more, checked, closed again, and nothing of it may be
 // left open: no file, no lock, no goroutine.
@@ -25,6 +30,9 @@ func openStore(t testing.TB, o Options) *Store {
 		o.Dir = t.TempDir()
 	}
 	o.Create = true
+	if o.Shards == 0 {
+		o.Shards = *testShards
+	}
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +59,13 @@ func openStore(t testing.TB, o Options) *Store {
 		checkLeaks(t, o.FS)
 	})
 	return s
+}
+
+// overShards runs a test on stores of one and of several shards.
+func overShards(t *testing.T, f func(t *testing.T, shards int)) {
+	for _, shards := range []int{1, 3} {
+		t.Run(fmt.Sprintf("shards %d", shards), func(t *testing.T) { f(t, shards) })
+	}
 }
 
 // checkStore fails the test for everything that Check finds.

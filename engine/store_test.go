@@ -167,7 +167,7 @@ func TestOpenRefusals(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Dir: dir + "/a/b", Create: true}); err == nil {
 		t.Error("a missing parent was made")
 	}
-	for _, o := range []Options{{}, {Dir: dir, Shards: 2}, {Dir: dir, Shards: -1}, {Dir: dir, GenerationSize: 1}} {
+	for _, o := range []Options{{}, {Dir: dir, Shards: MaxShards + 1}, {Dir: dir, Shards: -1}, {Dir: dir, GenerationSize: 1}} {
 		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Options.") {
 			t.Errorf("%v: %v", o, err)
 		}

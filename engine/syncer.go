@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-
-	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
 // batch is a run of commits that one sync makes durable.
@@ -15,7 +13,7 @@ type batch struct {
 	err     error
 	last    *root // the newest; its LSN is the batch's
 	commits int
-	files   []*generation // with bytes of the batch, in log order
+	files   []*generation // with bytes of the batch
 }
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
@@ -42,11 +40,17 @@ func (s *Store) attempted(lsn LSN) {
 	s.mu.Unlock()
 }
 
-// appended makes next the head and hands it to the syncer. The caller holds
-// the write lock.
-func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, frames []byte) {
+// appended makes next, which is in the log as it was prepared, the head and
+// hands it to the syncer. The caller holds the write lock.
+func (s *Store) appended(next *root, ddl bool) {
 	var sizes tableBytes
-	sizes.frames(frames)
+	var records uint64
+	var bytes int64
+	for _, sh := range s.log.parts {
+		sizes.frames(sh.builder.Bytes())
+		records += sh.commit.Records
+		bytes += int64(sh.builder.Len())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
@@ -58,11 +62,15 @@ func (s *Store) appended(next *root, gen *generation, ddl bool, c *wal.Commit, f
 	b := p.gathering
 	b.last = next
 	b.commits++
-	if n := len(b.files); n == 0 || b.files[n-1] != gen {
-		b.files = append(b.files, gen)
+	for _, sh := range s.log.parts {
+		g := sh.gen
+		if g.batch != b {
+			g.batch = b
+			b.files = append(b.files, g)
+		}
+		g.info.committed(next.lsn, sh.commit.Records, g.tail)
 	}
-	gen.info.committed(next.lsn, c.Records, gen.tail)
-	s.stats.appended(c.Records, int64(len(frames)))
+	s.stats.appended(records, bytes)
 	sizes.addTo(s.logBytes)
 	if ddl {
 		s.awaitProjection(next.lsn)
@@ -78,19 +86,40 @@ func (s *Store) syncLoop() {
 		if b == nil {
 			return
 		}
-		var err error
-		for _, g := range b.files {
-			if err = g.file.SyncData(); err != nil {
-				err = &syncError{g.path, err}
-				break
-			}
-		}
-		if err != nil {
+		if err := syncFiles(b.files); err != nil {
 			s.poison(err)
 			continue
 		}
 		s.published(b)
 	}
+}
+
+// syncFiles syncs what was appended to some files, side by side: that is what
+// shards are for. The first failure is returned when all syncs have ended.
+func syncFiles(files []*generation) error {
+	if len(files) == 1 {
+		return files[0].syncData()
+	}
+	errs := make([]error, len(files))
+	var others sync.WaitGroup
+	for i, g := range files[1:] {
+		others.Go(func() { errs[i+1] = g.syncData() })
+	}
+	errs[0] = files[0].syncData()
+	others.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *generation) syncData() error {
+	if err := g.file.SyncData(); err != nil {
+		return &syncError{g.path, err}
+	}
+	return nil
 }
 
 // nextBatch waits for commits and takes all that gathered; nil means to stop,

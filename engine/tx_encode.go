@@ -51,6 +51,17 @@ func (t *txState) tally() {
 	t.tallied = t.stamp + 1
 }
 
+// encodeTo appends the transaction's frames, all but the commits, to the logs of
+// the shards they belong to. A transaction without any goes to the first one.
+func (t *txState) encodeTo(a *appender) (err error) {
+	if len(a.shards) > 1 {
+		return t.encodeShards(a)
+	}
+	sh := a.part(0)
+	sh.commit.Records, sh.commit.Contributions, err = t.encode(&sh.builder)
+	return err
+}
+
 // encode appends the transaction's frames, all but the commit, in the order of
 // the operations, and says what the commit frame has to claim about them.
 // Rows of volatile tables leave no frame. It may be called more than once.

@@ -14,10 +14,9 @@ type Tx struct {
 	store *Store
 	ended bool
 
-	// What Prepare made, valid while nothing was written since.
-	frames []byte
-	commit wal.Commit
-	stamp  uint64
+	// What Prepare made is in Store.log, valid while nothing was written since.
+	prepared bool
+	stamp    uint64
 }
 
 // Begin waits for the write lock, until ctx ends, and starts a transaction
@@ -37,17 +36,24 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		}
 		// The next generation's file is not ready. It is waited for without
 		// the lock, so that Close and others are not held up.
-		select {
-		case <-wait.done:
-			if wait.err != nil {
-				return nil, wait.err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-s.poisoned:
-		case <-s.closing:
+		if err := s.waitReady(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// waitReady waits for the files of the next generations. It also returns when
+// the engine is poisoned or closed, which the next attempt finds out.
+func (s *Store) waitReady(ctx context.Context, wait *readiness) error {
+	select {
+	case <-wait.done:
+		return wait.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.poisoned:
+	case <-s.closing:
+	}
+	return nil
 }
 
 // TryBegin is Begin that never waits: it returns ErrBusy when the lock is
@@ -93,20 +99,19 @@ func (t *Tx) Prepare() error {
 	if err := t.store.Poisoned(); err != nil {
 		return err
 	}
-	if t.frames != nil && t.stamp == t.writeStamp() {
+	if t.prepared && t.stamp == t.writeStamp() {
 		return nil
 	}
-	t.frames = nil
-	t.commit = wal.Commit{
+	t.prepared = false
+	err := t.store.log.prepare(t.txState, wal.Commit{
 		LSN:       uint64(t.lsn),
 		WallNanos: t.store.opts.Now().UnixNano(),
 		SyncedLSN: uint64(t.store.durable.Load().lsn),
-	}
-	frames, err := t.store.log.prepare(t.txState, &t.commit, t.store.shard)
+	})
 	if err != nil {
 		return err
 	}
-	t.frames, t.stamp = frames, t.writeStamp()
+	t.prepared, t.stamp = true, t.writeStamp()
 	return nil
 }
 
@@ -134,15 +139,14 @@ func (t *Tx) Commit() LSN {
 		t.Rollback()
 		return lsn
 	}
-	gen := s.log.gen
-	if err := s.log.append(t.frames); err != nil {
+	if err := s.log.append(); err != nil {
 		s.attempted(lsn)
 		s.poison(err)
 		t.Rollback()
 		return lsn
 	}
 	next := t.finish()
-	s.appended(next, gen, t.base.schema != next.schema, &t.commit, t.frames)
+	s.appended(next, t.base.schema != next.schema)
 	s.prepareAhead()
 	t.end()
 	return lsn
@@ -159,7 +163,7 @@ func (t *Tx) Rollback() {
 }
 
 func (t *Tx) end() {
-	t.ended, t.frames = true, nil
+	t.ended, t.prepared = true, false
 	t.store.log.done()
 	t.store.wl.release()
 }

@@ -15,13 +15,13 @@ import (
 func reserved(t *testing.T) (o Options, m *vfs.Mem, first, second string) {
 	t.Helper()
 	m = vfs.NewMem()
-	o = Options{Dir: t.TempDir(), FS: m, GenerationSize: 1 << 10}
+	o = Options{Dir: t.TempDir(), FS: m, GenerationSize: 1 << 10, Shards: 1}
 	s := openStore(t, o)
 	wait(t, s, update(t, s, createTable("t")))
 	must(t, s.Close())
 	cat, err := catalog.Open(context.Background(), catalog.Options{Dir: o.Dir})
 	must(t, err)
-	g, err := cat.ReserveGeneration(context.Background(), int64(s.shard), 2)
+	g, err := cat.ReserveGeneration(context.Background(), int64(s.shards[0].id), 2)
 	must(t, err)
 	must(t, cat.Close(context.Background()))
 	return o, m, s.gens[0].path, g.Path
@@ -56,13 +56,13 @@ func TestUnbornFile(t *testing.T) {
 			leave(m, first, second)
 			s, err := Open(t.Context(), o)
 			must(t, err)
-			if len(s.chores.ready) != 1 || s.log.gen.path != first {
-				t.Errorf("active is %s, %d files wait", s.log.gen.path, len(s.chores.ready))
+			if len(s.shards[0].ready) != 1 || s.shards[0].gen.path != first {
+				t.Errorf("active is %s, %d files wait", s.shards[0].gen.path, len(s.shards[0].ready))
 			}
 			wait(t, s, update(t, s, put("t", 1, 1, strings.Repeat("x", 1000))))
 			wait(t, s, update(t, s, put("t", 2, 2, "in the second file")))
-			if s.log.gen.path != second {
-				t.Errorf("the log is in %s", s.log.gen.path)
+			if s.shards[0].gen.path != second {
+				t.Errorf("the log is in %s", s.shards[0].gen.path)
 			}
 			must(t, s.Close())
 			s, err = Open(t.Context(), o)

@@ -129,7 +129,7 @@ func TestRefusals(t *testing.T) {
 // TestDSNRefusals opens with keys that are wrong or not yet available.
 func TestDSNRefusals(t *testing.T) {
 	dir := t.TempDir()
-	for _, opt := range []string{"nonsense=1", "mode=zz", "mode=ro", "sync=off", "sync=normal", "shards=3", "resident=keys", "timeline=x", "at=b", "ephemeral=1", "foreign_keys=on", "busy_timeout=x", "txlock=maybe", "generation_size=many", "mode=rwc&mode=rwc", "migrations=x", "compact=off", "memory_budget=1MiB", "index_catchup=legacy"} {
+	for _, opt := range []string{"nonsense=1", "mode=zz", "mode=ro", "sync=off", "sync=normal", "shards=65", "resident=keys", "timeline=x", "at=b", "ephemeral=1", "foreign_keys=on", "busy_timeout=x", "txlock=maybe", "generation_size=many", "mode=rwc&mode=rwc", "migrations=x", "compact=off", "memory_budget=1MiB", "index_catchup=legacy"} {
 		db, err := sql.Open("tidemark", filepath.Join(dir, "s")+"?"+opt)
 		if err == nil {
 			err = db.Ping()
