@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/engine"
 )
@@ -112,14 +113,22 @@ func errSnapshotOld() error {
 	return newError("lock", ErrBusySnapshot, "%s", ErrBusySnapshot.Error())
 }
 
+// readyTimeout is how long a connection that does not wait for others waits for
+// the next file of the log.
+const readyTimeout = time.Second
+
 // takeWriteLock waits for the write lock until the context ends or the busy
 // timeout has passed.
 func (c *conn) takeWriteLock(ctx context.Context) (*engine.Tx, error) {
 	etx, err := c.store.TryBegin()
-	if !errors.Is(err, engine.ErrBusy) || c.busyTimeout <= 0 {
+	timeout := c.busyTimeout
+	if errors.Is(err, engine.ErrNotReady) {
+		timeout = max(timeout, readyTimeout) // nobody else is in the way
+	}
+	if !errors.Is(err, engine.ErrBusy) || timeout <= 0 {
 		return etx, err
 	}
-	wait, cancel := context.WithTimeout(ctx, c.busyTimeout)
+	wait, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	etx, err = c.store.Begin(wait)
 	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

@@ -23,6 +23,9 @@ var (
 var (
 	// ErrBusy: the write lock is taken (TryBegin), or a transaction is open (Close).
 	ErrBusy = errors.New("engine: a write transaction is open")
+	// ErrNotReady: the next file of the log is still being made, which does not
+	// take long. It is an ErrBusy, too.
+	ErrNotReady = fmt.Errorf("%w: the next file of the log is being made", ErrBusy)
 	// ErrFull: there is no room for the transaction. The log is as it was, and
 	// later transactions may succeed.
 	ErrFull = errors.New("engine: no space for the transaction")

@@ -62,10 +62,22 @@ func (t *txState) encodeTo(a *appender) (err error) {
 	return err
 }
 
+const (
+	manyOps       = 64 // from so many on the size of the frames is worth adding up
+	frameOverhead = 32 // of a frame beside the record, generously
+)
+
 // encode appends the transaction's frames, all but the commit, in the order of
 // the operations, and says what the commit frame has to claim about them.
 // Rows of volatile tables leave no frame. It may be called more than once.
 func (t *txState) encode(b *wal.Builder) (records uint64, contributions []wal.Contribution, err error) {
+	if n := t.ops.len(); n >= manyOps {
+		size := n * frameOverhead
+		for i := range n {
+			size += len(t.ops.at(i).new)
+		}
+		b.Reserve(size)
+	}
 	for i := range t.ops.len() {
 		o := t.ops.at(i)
 		if o.kind == opSchema {

@@ -56,8 +56,9 @@ func (s *Store) waitReady(ctx context.Context, wait *readiness) error {
 	return nil
 }
 
-// TryBegin is Begin that never waits: it returns ErrBusy when the lock is
-// taken or the next file of the log is not ready.
+// TryBegin is Begin that never waits: it returns ErrBusy when the lock is taken,
+// and ErrNotReady, which is an ErrBusy too, when the next file of the log is
+// still being made.
 func (s *Store) TryBegin() (*Tx, error) {
 	if !s.wl.tryAcquire() {
 		if err := s.refusal(); err != nil {
@@ -67,7 +68,7 @@ func (s *Store) TryBegin() (*Tx, error) {
 	}
 	t, wait, err := s.begin()
 	if wait != nil {
-		return nil, ErrBusy
+		return nil, ErrNotReady
 	}
 	return t, err
 }

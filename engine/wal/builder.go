@@ -54,6 +54,10 @@ func (b *Builder) Bytes() []byte { return b.buf }
 // Truncate forgets everything behind the first n bytes, a former Len.
 func (b *Builder) Truncate(n int) { b.buf = b.buf[:n] }
 
+// Reserve makes room for n more bytes, so that many frames do not make the
+// buffer grow step by step.
+func (b *Builder) Reserve(n int) { b.buf = slices.Grow(b.buf, n) }
+
 // begin makes room for a frame of about size bytes of payload and writes what
 // precedes the payload; finish completes it.
 func (b *Builder) begin(kind Kind, size int) (start int) {
