@@ -29,6 +29,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	foreign_keys     off                                                off
 	generation_size  bytes, KiB, MiB, GiB                               64MiB
 	shards           1 to 64 logs, fixed when the store is made         1
+	pushdown         on; off: SQLite compares and sorts whole tables    on
 	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
 	                 unix_nano, none: read as stored
 	time_zone        UTC, Local or an IANA name                         UTC
