@@ -199,10 +199,8 @@ func (q *cursor) block() error {
 	had := q.n
 	var err error
 	switch {
-	case q.hashed:
-		q.n, err = q.fromHash(q.buf[:q.next])
 	case q.view != nil:
-		q.n, err = q.fromList(q.buf[:q.next])
+		q.n, err = q.fromIDs(q.buf[:q.next])
 	case q.keyed != nil:
 		q.n, err = q.scan.NextKeys(q.buf[:q.next], q.keys)
 	default:
@@ -226,13 +224,31 @@ func (q *cursor) block() error {
 	return nil
 }
 
-// fromList reads rows of the rowids in q.list; it fills buf unless the list
-// ends.
-func (q *cursor) fromList(buf []engine.Entry) (int, error) {
+// nextID returns the next rowid of the list or of a chain in a hash table.
+func (q *cursor) nextID() (int64, bool) {
+	if q.hashed {
+		if q.at == 0 {
+			return 0, false
+		}
+		at := q.at - 1
+		q.at = q.chain.next[at]
+		return q.chain.rows[at], true
+	}
+	if q.listed == len(q.list) {
+		return 0, false
+	}
+	q.listed++
+	return q.list[q.listed-1], true
+}
+
+// fromIDs reads the rows of the next rowids; it fills buf unless they end.
+func (q *cursor) fromIDs(buf []engine.Entry) (int, error) {
 	n := 0
-	for n < len(buf) && q.listed < len(q.list) {
-		id := q.list[q.listed]
-		q.listed++
+	for n < len(buf) {
+		id, more := q.nextID()
+		if !more {
+			break
+		}
 		rec, ok, err := q.view.Get(id)
 		if err != nil {
 			return 0, err

@@ -1,7 +1,6 @@
 package vtab
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 
-	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -156,20 +154,6 @@ func (q *cursor) filterRowid(v row.Value) error {
 	return err
 }
 
-// exactRowid returns the rowid that equals v, if one can: a text counts as the
-// number it reads as, a fraction, a blob and NULL equal none.
-func exactRowid(v row.Value) (int64, bool) {
-	switch v = row.AffInteger.Apply(v); v.Kind() {
-	case row.Int:
-		return v.Int(), true
-	case row.Real: // -2^63 is a rowid that Apply leaves a REAL
-		if v.Real() == math.MinInt64 {
-			return math.MinInt64, true
-		}
-	}
-	return 0, false
-}
-
 func (q *cursor) filterList(tls *libc.TLS, list uintptr, desc bool) error {
 	out := tls.Alloc(int(unsafe.Sizeof(list)))
 	defer tls.Free(int(unsafe.Sizeof(list)))
@@ -214,58 +198,6 @@ func (q *cursor) filterScan(num int32, vals []row.Value) error {
 	}
 	q.scan.Rows(view, lo, hi, num&planDesc != 0)
 	return q.startFirst(num)
-}
-
-// lowestRowid returns the least rowid that is >= v, or > v; false if none is.
-// Every number is less than every text and blob, and nothing compares with
-// NULL.
-func lowestRowid(v row.Value, excl bool) (int64, bool) {
-	switch v = row.AffInteger.ForCompare(v); v.Kind() {
-	case row.Int:
-		if excl {
-			return v.Int() + 1, v.Int() < math.MaxInt64
-		}
-		return v.Int(), true
-	case row.Real:
-		f := math.Ceil(v.Real())
-		switch {
-		case f >= 1<<63:
-			return 0, false
-		case f < math.MinInt64:
-			return math.MinInt64, true
-		}
-		if excl && f == v.Real() {
-			return int64(f) + 1, true
-		}
-		return int64(f), true
-	}
-	return 0, false
-}
-
-// highestRowid returns the greatest rowid that is <= v, or < v.
-func highestRowid(v row.Value, excl bool) (int64, bool) {
-	switch v = row.AffInteger.ForCompare(v); v.Kind() {
-	case row.Int:
-		if excl {
-			return v.Int() - 1, v.Int() > math.MinInt64
-		}
-		return v.Int(), true
-	case row.Real:
-		f := math.Floor(v.Real())
-		switch {
-		case f >= 1<<63:
-			return math.MaxInt64, true
-		case f < math.MinInt64:
-			return 0, false
-		}
-		if excl && f == v.Real() {
-			return int64(f) - 1, f > math.MinInt64
-		}
-		return int64(f), true
-	case row.Text, row.Blob:
-		return math.MaxInt64, true
-	}
-	return 0, false
 }
 
 // filterWhole reads all rows of a table WITHOUT ROWID in the order of its key.
@@ -314,93 +246,4 @@ func (q *cursor) filterIndex(num int32, vals []row.Value) error {
 		return err
 	}
 	return q.filterIndex(num&^planFirst, vals) // perhaps all are NULL
-}
-
-// convert makes of an argument what SQLite compares the column with; false if
-// no row can match.
-func convert(letter byte, v row.Value) (row.Value, bool) {
-	switch letter {
-	case 't':
-		v = row.AffText.ForCompare(v)
-	case 'n':
-		v = row.AffNumeric.ForCompare(v)
-	case 'T':
-		return row.AffText.ForCompare(v), true
-	case 'N':
-		return row.AffNumeric.ForCompare(v), true
-	case 'B':
-		return v, true
-	}
-	return v, !v.IsNull()
-}
-
-// keyRange computes the keys of the rows that fulfil a plan by an index: equality
-// on the first terms columns, then the bounds of num. The keys k are those with
-// lo <= k < hi, where an empty hi is no bound; both lie in buf. false: no row can match.
-// For planFirst they are those whose next column is not NULL.
-//
-// In a DESC column larger values come first, so there the bounds change places.
-// No bound lets NULL in, which is the lowest value.
-func keyRange(buf []byte, ix *engine.IndexDef, terms int, num int32, letters string, vals []row.Value) (out, lo, hi []byte, some bool) {
-	for i := range terms {
-		v, ok := convert(letters[i], vals[i])
-		if !ok {
-			return buf, nil, nil, false
-		}
-		ic := ix.Columns[i]
-		buf = row.AppendKey(buf, v, ic.Collation, ic.Desc)
-	}
-	n := len(buf)
-	if num&(planLower|planUpper|planFirst) == 0 {
-		if terms == 0 {
-			return buf, nil, nil, true
-		}
-		buf = append(buf, row.KeyAfter...)
-		return buf, buf[:n], buf, true
-	}
-	ic := ix.Columns[terms]
-	// least and greatest are what the column is compared with, and the side of
-	// the key the range ends on: behind all entries of it, or before.
-	var least, greatest row.Value
-	behindLeast, behindGreatest, bounded := true, true, false
-	at := terms
-	if num&planLower != 0 {
-		v, ok := convert(letters[at], vals[at])
-		if !ok {
-			return buf, nil, nil, false
-		}
-		least, behindLeast = v, num&planLowerExcl != 0
-		at++
-	}
-	if num&planUpper != 0 {
-		v, ok := convert(letters[at], vals[at])
-		if !ok {
-			return buf, nil, nil, false
-		}
-		greatest, behindGreatest, bounded = v, num&planUpperExcl == 0, true
-	}
-	end := func(v row.Value, behind bool) (from int) {
-		from = len(buf)
-		buf = append(buf, buf[:n]...)
-		buf = row.AppendKey(buf, v, ic.Collation, ic.Desc)
-		if behind != ic.Desc {
-			buf = append(buf, row.KeyAfter...)
-		}
-		return from
-	}
-	first := end(least, behindLeast)
-	second := len(buf)
-	switch {
-	case bounded:
-		end(greatest, behindGreatest)
-	case ic.Desc: // from the first key of the prefix on
-		buf = append(buf, buf[:n]...)
-	default:
-		buf = append(append(buf, buf[:n]...), row.KeyAfter...)
-	}
-	lo, hi = buf[first:second], buf[second:]
-	if ic.Desc {
-		lo, hi = hi, lo
-	}
-	return buf, lo, hi, bytes.Compare(lo, hi) < 0
 }

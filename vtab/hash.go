@@ -79,24 +79,6 @@ func (q *cursor) hash() (bool, error) {
 	return true, nil
 }
 
-// fromHash reads the next rows of a chain; it fills buf unless the chain ends.
-func (q *cursor) fromHash(buf []engine.Entry) (int, error) {
-	n := 0
-	for n < len(buf) && q.at != 0 {
-		id := q.chain.rows[q.at-1]
-		q.at = q.chain.next[q.at-1]
-		rec, ok, err := q.view.Get(id)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			buf[n] = engine.Entry{Rowid: id, Rec: rec}
-			n++
-		}
-	}
-	return n, nil
-}
-
 // hashOf hashes the columns of the equalities, as far as val tells them; null
 // says that a column is NULL that equals nothing then, and ok is false when
 // there is no equality.

@@ -2,12 +2,10 @@ package vtab
 
 import (
 	"math"
-	"slices"
 
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/tidemarkdb/tidemark/engine"
-	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
 // candidate is a way to read the table by one index.
@@ -161,147 +159,6 @@ func bounds(terms []term, ic engine.IndexColumn, alias int) []term {
 		}
 	}
 	return found
-}
-
-// keyed reports whether an index has every column that the statement uses, and
-// whether its keys tell their values. SQLite's mask has one bit for all columns
-// from the 64th on.
-func (pl *planner) keyed(ix *engine.IndexDef) (has, told bool) {
-	def := pl.t.info.Def
-	used := uint64(pl.ii.FcolUsed)
-	if used>>63 != 0 && len(def.Columns) > 63 {
-		return false, false
-	}
-	told = true
-	for col := range min(63, len(def.Columns)) {
-		if used>>col&1 == 0 || col == def.RowidAlias {
-			continue
-		}
-		if !slices.ContainsFunc(ix.Columns, func(ic engine.IndexColumn) bool { return ic.Column == col }) {
-			return false, false
-		}
-		told = told && tells(ix, def, col)
-	}
-	return true, told
-}
-
-// tells reports whether an index is likely to tell a column's values: see
-// row.KeyValue, which has the last word.
-func tells(ix *engine.IndexDef, def *engine.TableDef, col int) bool {
-	for _, ic := range ix.Columns {
-		if ic.Column != col {
-			continue
-		}
-		switch def.Columns[col].Affinity {
-		case row.AffInteger, row.AffNumeric, row.AffReal:
-			return true
-		case row.AffText:
-			return ic.Collation == row.Binary
-		}
-	}
-	return false
-}
-
-// distinct reports whether one of several rows that are equal in all columns
-// read is enough. SQLite's list of those columns leaves out the rowid, so
-// nothing may be tested but what the plan itself answers.
-func (pl *planner) distinct(cand candidate) bool {
-	def := pl.t.info.Def
-	if alias := def.RowidAlias; alias >= 0 && (alias >= 63 || uint64(pl.ii.FcolUsed)>>alias&1 != 0) {
-		return false
-	}
-	return cand.told && lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) == 2 && pl.wholeWhere() != nil &&
-		pl.everything(len(cand.eq)+len(cand.bounds)+len(cand.tests))
-}
-
-// usedColumns returns how many leading columns of an index that tells every
-// column read hold all of them.
-func (pl *planner) usedColumns(ix *engine.IndexDef) int {
-	columns := 1
-	for i, ic := range ix.Columns {
-		if ic.Column < 63 && uint64(pl.ii.FcolUsed)>>ic.Column&1 != 0 {
-			columns = i + 1
-		}
-	}
-	return columns
-}
-
-// orderedBy reports whether reading the index gives the order asked for, the
-// first eq key columns being constant, and whether backwards. SQLite names a
-// column in aOrderBy only if it is ordered by its own collation.
-func (pl *planner) orderedBy(ix *engine.IndexDef, eq int) (ok, desc bool) {
-	def := pl.t.info.Def
-	next, first := eq, true
-	for _, ob := range pl.orderBy() {
-		col := int(ob.FiColumn)
-		if col < 0 {
-			col = def.RowidAlias
-		}
-		down := ob.Fdesc != 0
-		switch {
-		case col >= 0 && isConstant(ix, eq, col, def):
-			continue
-		case next < len(ix.Columns):
-			ic := ix.Columns[next]
-			if ic.Column != col || col < 0 || ic.Collation != def.Columns[col].Collation {
-				return pl.grouped(ix, eq), false
-			}
-			down = down != ic.Desc
-			next++
-		case col == def.RowidAlias: // the rowid stands behind the key, ascending
-			return first || down == desc, down || desc
-		default:
-			return false, false
-		}
-		if first {
-			desc, first = down, false
-		} else if down != desc {
-			return pl.grouped(ix, eq), false
-		}
-	}
-	return !first, desc
-}
-
-// grouped reports whether reading the index keeps rows together that are equal
-// in the columns asked for, where that is all a GROUP BY or DISTINCT needs: the
-// columns then are those behind the constant ones, in any order.
-func (pl *planner) grouped(ix *engine.IndexDef, eq int) bool {
-	switch lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) {
-	case 1, 2:
-	default:
-		return false
-	}
-	def := pl.t.info.Def
-	var want, have uint64
-	for _, ob := range pl.orderBy() {
-		col := int(ob.FiColumn)
-		if col < 0 || col > 63 {
-			return false
-		}
-		if !isConstant(ix, eq, col, def) {
-			want |= 1 << col
-		}
-	}
-	for _, ic := range ix.Columns[eq:] {
-		if have == want {
-			break
-		}
-		if ic.Column > 63 || ic.Collation != def.Columns[ic.Column].Collation {
-			return false
-		}
-		have |= 1 << ic.Column
-	}
-	return have == want
-}
-
-// isConstant reports whether a column is fixed by one of the equalities.
-func isConstant(ix *engine.IndexDef, eq, col int, def *engine.TableDef) bool {
-	for _, ic := range ix.Columns[:eq] {
-		if ic.Column == col && ic.Collation == def.Columns[col].Collation {
-			return true
-		}
-	}
-	return false
 }
 
 // useIndex makes a candidate the plan.
