@@ -117,8 +117,8 @@ func TestUnequalRotation(t *testing.T) {
 		r.wait(t, s, r.commit(t, s, put("t", inShard(s, "t", ahead, 2), 1, "next file")))
 		cut := s.Head().LSN() - 1
 		n := r.mem.Ops()
-		s.sealing.RUnlock()
 		img, cat := r.mem.At(n), r.cats.at(n)
+		s.sealing.RUnlock()
 		must(t, s.Close())
 		img.SetJournalLimit(64 << 20)
 		next := r.again(t, img, cat, cut+1)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -230,6 +231,7 @@ type catalogs struct {
 	mem  *vfs.Mem
 	dir  string // of the live catalog
 	keep string // of the copies
+	mu   sync.Mutex
 	list []catalogCopy
 }
 
@@ -247,6 +249,8 @@ func (c *catalogs) seam() *catalog.Seam {
 		if err := commit(); err != nil {
 			return err
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		to := filepath.Join(c.keep, fmt.Sprintf("%04d-%s", len(c.list), name))
 		if err := catalog.Copy(context.Background(), c.dir, to); err != nil {
 			c.t.Errorf("copy of the catalog: %v", err)
@@ -261,6 +265,8 @@ func (c *catalogs) seam() *catalog.Seam {
 // at returns the catalog that belongs to the files after operation n, "" when
 // there was none.
 func (c *catalogs) at(n int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	file := ""
 	for _, k := range c.list {
 		if k.op <= n {
