@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -180,7 +181,7 @@ func (c *checker) resync(f *logFile, from int64) (*wal.CommitAt, error) {
 func (c *checker) sealedFile(f *logFile) error {
 	footer := f.seal
 	f.seal = nil
-	found, err := c.s.census(f.generation)
+	found, err := c.s.census(f.generation, math.MaxInt64)
 	if err != nil {
 		return c.found(err)
 	}

@@ -16,6 +16,7 @@ func (c *checker) replay(r *recovery) error {
 			f.info, f.seal, f.end = newGeneration(f.cat).info, nil, f.start
 		}
 	}
+	r.ended = c.ended
 	if err := r.merge(); err != nil {
 		return c.found(err)
 	}

@@ -26,13 +26,14 @@ import (
 type recovery struct {
 	s      *Store
 	replay *replay
-	shards []*shardLog // by ordinal
-	last   LSN         // last commit replayed
-	synced LSN         // highest LSN that anything intact says was synced
-	limit  LSN         // last commit to replay, 0 for all there are
-	marks  int         // logs whose head is a close mark
-	parts  []*shardLog // that take part in the commit at hand
-	lacks  *shardLog   // where the first commit that is not whole is missing, if that is known
+	shards []*shardLog  // by ordinal
+	last   LSN          // last commit replayed
+	synced LSN          // highest LSN that anything intact says was synced
+	limit  LSN          // last commit to replay
+	ended  func() error // asked before each commit, unless nil
+	marks  int          // logs whose head is a close mark
+	parts  []*shardLog  // that take part in the commit at hand
+	lacks  *shardLog    // where the first commit that is not whole is missing, if that is known
 	ends   []commitEnd
 	read   int64
 	sizes  tableBytes
@@ -126,7 +127,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 }
 
 func newRecovery(s *Store, shards int) *recovery {
-	r := &recovery{s: s, replay: newReplay(emptyRoot()), shards: make([]*shardLog, shards)}
+	r := &recovery{s: s, replay: newReplay(emptyRoot()), shards: make([]*shardLog, shards), limit: ^LSN(0)}
 	for i := range r.shards {
 		r.shards[i] = new(shardLog)
 	}

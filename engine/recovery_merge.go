@@ -16,7 +16,12 @@ func (r *recovery) merge() error {
 			return err
 		}
 	}
-	for r.limit == 0 || r.last < r.limit {
+	for r.last < r.limit {
+		if r.ended != nil {
+			if err := r.ended(); err != nil {
+				return err
+			}
+		}
 		whole, err := r.gather()
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -82,9 +81,7 @@ func (r *replay) put(p wal.Put, offset int64) error {
 	if n, _ := p.Rec.Columns(); n > len(t.def.Columns) {
 		return damaged(offset, "row %d of table %q has %d columns", p.Rowid, t.def.Name, n)
 	}
-	// The record borrows from a block of the file. A copy keeps the block from
-	// staying in memory for the sake of one row.
-	r.set(t, p.Rowid, row.Record(strings.Clone(string(p.Rec))))
+	r.set(t, p.Rowid, p.Rec) // the tree copies what is borrowed from a block of the file
 	r.pos.record(p.Table, p.Rowid, offset)
 	return nil
 }

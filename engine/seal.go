@@ -24,7 +24,9 @@ import (
 
 // seal seals a generation and closes its file.
 func (s *Store) seal(ctx context.Context, g *generation) error {
-	c, err := s.census(g)
+	// What lies behind the tail may be a part of a footer, of an attempt that
+	// failed.
+	c, err := s.census(g, g.tail)
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,11 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 			return fmt.Errorf("engine: sealing %s: %w", g.path, err)
 		}
 		if _, err := g.file.WriteAt(footer, c.end); err != nil {
-			return fmt.Errorf("engine: footer of %s: %w", g.path, err)
+			err = fmt.Errorf("engine: footer of %s: %w", g.path, err)
+			if isFull(err) {
+				err = fmt.Errorf("%w: %w", ErrFull, err)
+			}
+			return err
 		}
 	}
 	if err := g.file.Truncate(extent); err != nil {
@@ -84,13 +90,14 @@ type census struct {
 	footed  bool  // it is there
 }
 
-// census reads a file from end to end: its frames are checked once more before
+// census reads a file up to end, if it is so long: its frames are checked once more before
 // the digest vouches for them.
-func (s *Store) census(g *generation) (*census, error) {
+func (s *Store) census(g *generation, end int64) (*census, error) {
 	size, err := g.file.Size()
 	if err != nil {
 		return nil, fmt.Errorf("engine: size of %s: %w", g.path, err)
 	}
+	size = min(size, end)
 	c := &census{end: g.start}
 	tables := map[uint64]uint64{}
 	sums := map[uint64]*wal.Contribution{}

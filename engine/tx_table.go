@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/tidemarkdb/tidemark/engine/row"
+import (
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
 
 // TxTable is a transaction's handle of one table: row operations without a
 // look-up. It is valid while the transaction is open and its schema is the one
@@ -136,10 +140,18 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 	for i := range h.indexes {
 		h.moveEntry(&h.indexes[i], old, rec, rowid)
 	}
+	if len(old) <= smallRecord {
+		// A leaf that is updated row by row is written anew again and again: the
+		// old record would keep all of its former bytes.
+		old = row.Record(strings.Clone(string(old)))
+	}
 	h.log(op{kind: opUpdate, table: h.seq, rowid: rowid, old: old, new: rec})
 	h.puts++
 	return nil
 }
+
+// smallRecord is up to where the old record of an update is copied.
+const smallRecord = 1 << 10
 
 // Delete removes a row.
 func (h *TxTable) Delete(rowid int64) error {
