@@ -9,15 +9,6 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// ReserveGeneration is [Catalog.ReserveGenerations] of one generation.
-func (c *Catalog) ReserveGeneration(ctx context.Context, shardID, generation int64) (Generation, error) {
-	gs, err := c.ReserveGenerations(ctx, ShardGeneration{shardID, generation})
-	if err != nil {
-		return Generation{}, err
-	}
-	return gs[0], nil
-}
-
 // ReserveGenerations commits the identities of shards' next generations before
 // their files exist: for each an object, a root of the timeline's owner and a
 // generation row, all in one transaction. A generation that is there already

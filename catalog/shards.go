@@ -12,15 +12,6 @@ type ShardGeneration struct {
 	Generation int64
 }
 
-// BumpEpoch is [Catalog.BumpEpochs] of one shard.
-func (c *Catalog) BumpEpoch(ctx context.Context, shardID int64) (int64, error) {
-	epochs, err := c.BumpEpochs(ctx, shardID)
-	if err != nil {
-		return 0, err
-	}
-	return epochs[0], nil
-}
-
 // BumpEpochs advances the writer epochs of shards by one, all or none, and
 // returns the new ones. Every read-write open does so before it writes a
 // generation header, and replay refuses a lower epoch after a higher one.
@@ -43,11 +34,6 @@ func (c *Catalog) BumpEpochs(ctx context.Context, shardIDs ...int64) ([]int64, e
 		return nil, err
 	}
 	return epochs, nil
-}
-
-// SetCurrentGeneration is [Catalog.SetCurrentGenerations] of one shard.
-func (c *Catalog) SetCurrentGeneration(ctx context.Context, shardID, generation int64) error {
-	return c.SetCurrentGenerations(ctx, ShardGeneration{shardID, generation})
 }
 
 // SetCurrentGenerations records which generation each shard appends to, all or

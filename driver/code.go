@@ -20,6 +20,7 @@ const (
 	ErrCorrupt    Code = 11 // SQLITE_CORRUPT
 	ErrFull       Code = 13 // SQLITE_FULL: no space left
 	ErrCantOpen   Code = 14 // SQLITE_CANTOPEN
+	ErrTooBig     Code = 18 // SQLITE_TOOBIG: a value or a row
 	ErrConstraint Code = 19 // SQLITE_CONSTRAINT
 	ErrMismatch   Code = 20 // SQLITE_MISMATCH
 	ErrMisuse     Code = 21 // SQLITE_MISUSE
@@ -63,6 +64,7 @@ var codeText = map[Code]string{
 	ErrCorrupt:    "database disk image is malformed",
 	ErrFull:       "database or disk is full",
 	ErrCantOpen:   "unable to open database file",
+	ErrTooBig:     "string or blob too big",
 	ErrConstraint: "constraint failed",
 	ErrMismatch:   "datatype mismatch",
 	ErrMisuse:     "bad parameter or other API misuse",

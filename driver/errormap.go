@@ -53,6 +53,8 @@ func wrapError(op string, err error) error {
 		return coded(op, ErrIO, err, "writes are refused until the store is closed and opened again")
 	case errors.Is(err, engine.ErrFull):
 		return coded(op, ErrFull, withText(ErrFull.Error(), err), "")
+	case errors.Is(err, engine.ErrTooLarge):
+		return coded(op, ErrTooBig, withText(ErrTooBig.Error(), err), "a row takes up to 1 GiB")
 	case errors.Is(err, engine.ErrBusy):
 		return coded(op, ErrBusy, withText(ErrBusy.Error(), err), "")
 	case errors.Is(err, engine.ErrNotStore):

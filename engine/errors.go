@@ -29,6 +29,9 @@ var (
 	// ErrFull: there is no room for the transaction. The log is as it was, and
 	// later transactions may succeed.
 	ErrFull = errors.New("engine: no space for the transaction")
+	// ErrTooLarge: the row is longer than row.MaxLength, which no log could be
+	// replayed with.
+	ErrTooLarge = errors.New("engine: row too large")
 	// ErrExists: the row id or the name is taken.
 	ErrExists = errors.New("engine: already exists")
 	// ErrNotFound: no such row, table, index or object.

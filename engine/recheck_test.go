@@ -88,3 +88,19 @@ func TestCheckpointAfterTornFooter(t *testing.T) {
 		})
 	}
 }
+
+// A row that could not be replayed is refused before anything of it happens.
+func TestRowTooLarge(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, all(createTable("t"), put("t", 1, 1, "x"))))
+	defer func(n int) { maxRecord = n }(maxRecord)
+	maxRecord = 100
+	for _, id := range []int64{1, 2} {
+		if _, err := tryUpdate(s, put("t", id, 1, strings.Repeat("y", 200))); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("row %d: %v", id, err)
+		}
+	}
+	if n := count(s.Durable(), "t"); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}

@@ -69,9 +69,6 @@ func damaged(offset int64, format string, args ...any) error {
 	return &wal.CorruptError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// startGeneration says that the following frames are of another file.
-func (r *replay) startGeneration() { *r.pos = positions{} }
-
 // put replays a row, new or changed.
 func (r *replay) put(p wal.Put, offset int64) error {
 	t, err := r.row(p.Table, p.Version, offset)
@@ -204,15 +201,6 @@ func (r *replay) set(t *replayTable, rowid int64, rec row.Record) {
 
 func (r *replay) sumOf(t *replayTable, rowid int64, rec row.Record) row.Sum {
 	return row.RowSum(uint64(t.def.ID), rowid, t.colIDs, rec, t.def.RowidAlias, &r.scratch)
-}
-
-// commit ends a transaction that has no part in another shard.
-func (r *replay) commit(c wal.Commit, offset int64) error {
-	if err := r.part(c, offset); err != nil {
-		return err
-	}
-	r.end(LSN(c.LSN))
-	return nil
 }
 
 // part ends the part of a transaction that is in one shard: it holds the

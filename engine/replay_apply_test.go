@@ -197,3 +197,15 @@ func TestReplayRefuses(t *testing.T) {
 		}
 	}
 }
+
+// startGeneration says that the following frames are of another file.
+func (r *replay) startGeneration() { *r.pos = positions{} }
+
+// commit ends a transaction that has no part in another shard.
+func (r *replay) commit(c wal.Commit, offset int64) error {
+	if err := r.part(c, offset); err != nil {
+		return err
+	}
+	r.end(LSN(c.LSN))
+	return nil
+}

@@ -95,6 +95,9 @@ func (h *TxTable) findMax() { h.max, _, h.hasMax = h.rows.Max() }
 // the row id and the unique indexes are checked again all the same, since a
 // state that breaks them could not be replayed.
 func (h *TxTable) Insert(rowid int64, rec row.Record) error {
+	if len(rec) > maxRecord {
+		return ErrTooLarge
+	}
 	if !h.writable {
 		if err := h.own(); err != nil {
 			return err
@@ -122,6 +125,9 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 
 // Update replaces the record of a row, under the same terms as Insert.
 func (h *TxTable) Update(rowid int64, rec row.Record) error {
+	if len(rec) > maxRecord {
+		return ErrTooLarge
+	}
 	if !h.writable {
 		if err := h.own(); err != nil {
 			return err
@@ -149,6 +155,9 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 	h.puts++
 	return nil
 }
+
+// maxRecord is the longest record; a variable for tests.
+var maxRecord = row.MaxLength
 
 // smallRecord is up to where the old record of an update is copied.
 const smallRecord = 1 << 10

@@ -21,10 +21,10 @@ func reserved(t *testing.T) (o Options, m *vfs.Mem, first, second string) {
 	must(t, s.Close())
 	cat, err := catalog.Open(context.Background(), catalog.Options{Dir: o.Dir})
 	must(t, err)
-	g, err := cat.ReserveGeneration(context.Background(), int64(s.shards[0].id), 2)
+	gs, err := cat.ReserveGenerations(context.Background(), catalog.ShardGeneration{ShardID: int64(s.shards[0].id), Generation: 2})
 	must(t, err)
 	must(t, cat.Close(context.Background()))
-	return o, m, s.gens[0].path, g.Path
+	return o, m, s.gens[0].path, gs[0].Path
 }
 
 func makeFile(t *testing.T, m *vfs.Mem, name string, data []byte) {
