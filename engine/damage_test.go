@@ -278,14 +278,20 @@ func TestFlippedCloseMark(t *testing.T) {
 	must(t, err)
 	for off := mark; off < mark+closeMarkSize; off++ {
 		for bit := range 8 {
-			_, err := f.WriteAt([]byte{data[off] ^ 1<<bit}, off)
-			must(t, err)
-			sp.check(t, fmt.Sprintf("bit %d of byte %d of the mark", bit, off-mark), path, off, true)
-			_, err = f.WriteAt(data[off:off+1], off)
-			must(t, err)
+			sp.flip(t, f, data, off, 1<<bit, fmt.Sprintf("bit %d of byte %d of the mark", bit, off-mark), path)
 		}
 	}
 	must(t, f.Close())
+}
+
+// flip checks the log with bits of a synced byte flipped, and puts it back.
+func (sp *specimen) flip(t *testing.T, f vfs.File, data []byte, off int64, bits byte, what, path string) {
+	t.Helper()
+	_, err := f.WriteAt([]byte{data[off] ^ bits}, off)
+	must(t, err)
+	sp.check(t, what, path, off, true)
+	_, err = f.WriteAt(data[off:off+1], off)
+	must(t, err)
 }
 
 // TestFooterIsEvidence damages the last commit of a file that has a footer,
@@ -333,11 +339,7 @@ func TestFooterIsEvidence(t *testing.T) {
 	f, err := sp.mem.Open(path)
 	must(t, err)
 	for off := from; off < to; off += 3 {
-		_, err := f.WriteAt([]byte{data[off] ^ 4}, off)
-		must(t, err)
-		sp.check(t, fmt.Sprintf("byte %d", off), path, off, true)
-		_, err = f.WriteAt(data[off:off+1], off)
-		must(t, err)
+		sp.flip(t, f, data, off, 4, fmt.Sprintf("byte %d", off), path)
 	}
 	must(t, f.Close())
 }
@@ -377,11 +379,7 @@ func TestClaimInAThirdFile(t *testing.T) {
 	f, err := sp.mem.Open(path)
 	must(t, err)
 	for off := from; off < to; off += 3 {
-		_, err := f.WriteAt([]byte{data[off] ^ 4}, off)
-		must(t, err)
-		sp.check(t, fmt.Sprintf("byte %d", off), path, off, true)
-		_, err = f.WriteAt(data[off:off+1], off)
-		must(t, err)
+		sp.flip(t, f, data, off, 4, fmt.Sprintf("byte %d", off), path)
 	}
 	must(t, f.Close())
 }
