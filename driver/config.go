@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
-// Config says how to open a store. Its fields are the keys of the DSN, and
-// Path. The zero value of a field stands for its default, so Config{Path: dir}
+// Config says how to open a store. Its fields are the keys of the DSN, Path and
+// FS. The zero value of a field stands for its default, so Config{Path: dir}
 // is complete.
 type Config struct {
 	// Path is the store's directory. It is made when Mode is "rwc"; its parent
@@ -47,6 +48,13 @@ type Config struct {
 	// TimeZone is the IANA name of the location that times read are given in,
 	// "UTC" (the default) or "Local".
 	TimeZone string
+
+	// FS holds the log and the lock file, everything below Path that is not
+	// the catalog; nil means the operating system's files. It is for tests and
+	// instrumentation, such as a vfs.Fault or a vfs.Trace around vfs.OS(Path),
+	// and has no key. Whoever opens a directory that is open in the process
+	// must bring the same FS.
+	FS vfs.FS
 }
 
 // Defaults of the keys.
@@ -116,8 +124,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// String returns the DSN of the configuration: what differs from the defaults,
-// in the file: form when the path could not be told from it otherwise.
+// String returns the DSN of the configuration, which knows no FS: what differs
+// from the defaults, in the file: form when the path could not be told from it otherwise.
 func (c Config) String() string {
 	def := Config{}.withDefaults()
 	c = c.withDefaults()

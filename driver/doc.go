@@ -34,6 +34,8 @@ and what is legal; names of later versions are refused as "not yet available".
 	                 unix_nano, none: read as stored
 	time_zone        UTC, Local or an IANA name                         UTC
 
+Config.FS, which no DSN spells, puts another file system under the log.
+
 Spellings of other SQLite drivers are translated: _busy_timeout, _txlock,
 _foreign_keys, _loc, _time_format, and _pragma=busy_timeout(…) and
 foreign_keys(…). Pragmas about files of SQLite's own, such as journal_mode, are

@@ -3,10 +3,12 @@ package driver
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strconv"
 	"sync"
 
 	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 // instance is one open engine, shared by every connector of its directory. It
@@ -106,6 +108,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 	full := cfg.withDefaults()
 	store, err := engine.Open(ctx, engine.Options{
 		Dir:            inst.key,
+		FS:             full.FS,
 		Create:         full.Mode == "rwc",
 		GenerationSize: full.GenerationSize,
 		Shards:         cfg.Shards, // 0: as many as there are
@@ -123,8 +126,13 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 }
 
 // compatible refuses engine keys that the caller gave and that are not in
-// effect. Keys left out take what is. The caller holds mu.
+// effect. Keys left out take what is. The file system is one even when left
+// out: files that a test meant to fail would not, or the other way round. The
+// caller holds mu.
 func (inst *instance) compatible(cfg Config) error {
+	if !sameFS(cfg.FS, inst.cfg.FS) {
+		return newError("open", ErrMisuse, "Config.FS: %s is open in this process with another file system", inst.key)
+	}
 	full := cfg.withDefaults()
 	for _, k := range keys {
 		if !k.engine || k.get(&cfg) == k.get(&Config{}) {
@@ -135,6 +143,12 @@ func (inst *instance) compatible(cfg Config) error {
 		}
 	}
 	return nil
+}
+
+// sameFS compares file systems; two that cannot be compared are not the same.
+func sameFS(a, b vfs.FS) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return x.IsValid() == y.IsValid() && (!x.IsValid() || x.Comparable() && y.Comparable() && a == b)
 }
 
 // retain adds a reference to an instance that has one.

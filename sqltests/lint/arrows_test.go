@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	"engine/vfs":              nil,
 	"catalog":                 {"migrations"},
 	"migrations":              nil,
-	"sqltests":                {"driver", "sqltests/slt"},
+	"sqltests":                {"driver", "engine/vfs", "sqltests/slt"},
 	"sqltests/slt":            nil,
 	"sqltests/lint":           nil,
 	"sqltests/bridge":         {"vtab", "engine", "engine/row"},
