@@ -20,7 +20,12 @@ type Config struct {
 	Path string
 	// Mode is "rwc" (the default: create when missing) or "rw".
 	Mode string
-	// Sync is "full": a commit is acknowledged after its sync.
+	// Sync is "full" (the default): a commit is acknowledged after its sync;
+	// "normal": when it is written, and synced within 100 ms; or "off": when it
+	// is written, and synced when its log file is full, by a checkpoint, a
+	// schema change or the last close. Unless "full", a stop of the system may
+	// take back the newest acknowledged commits, never one before another that
+	// stays; a killed process loses nothing.
 	Sync string
 	// BusyTimeout bounds the wait for the write lock when the caller's context
 	// has no earlier deadline; 0 means 10 seconds, a negative duration no wait.

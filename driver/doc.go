@@ -23,7 +23,9 @@ and what is legal; names of later versions are refused as "not yet available".
 
 	key              values                                             default
 	mode             rwc creates the store when missing, rw             rwc
-	sync             full: a commit is acknowledged after its sync      full
+	sync             full: a commit is acknowledged after its sync;     full
+	                 normal: when written, synced within 100 ms;
+	                 off: when written (see Config.Sync)
 	busy_timeout     a duration (5s) or milliseconds; 0 does not wait   10s
 	txlock           deferred, immediate                                deferred
 	foreign_keys     off                                                off
@@ -55,8 +57,11 @@ Isolation is serializable. BeginTx takes the default level, LevelSerializable,
 and LevelSnapshot together with ReadOnly; other levels are refused. A ReadOnly
 transaction refuses writes and reads what is durable.
 
-A commit is acknowledged when the log is synced; commits that are waiting share
-one sync. A context does not cancel a commit once its record was appended: the
+With sync=full a commit is acknowledged when the log is synced; commits that are
+waiting share one sync. With normal and off it is acknowledged when it is
+written: a killed process loses nothing, a stop of the system may take back the
+newest commits, never one before another that stays. Schema changes are synced
+in every mode. A context does not cancel a commit once its record was appended: the
 driver waits for the sync, and a deadline that passes there gives
 ErrOutcomeUnknown. After a failed append or sync all writes are refused with
 ErrPoisoned, while reads go on; close and open the store to recover.

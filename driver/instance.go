@@ -111,6 +111,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		FS:             full.FS,
 		Create:         full.Mode == "rwc",
 		GenerationSize: full.GenerationSize,
+		Sync:           syncMode(full.Sync),
 		Shards:         cfg.Shards, // 0: as many as there are
 		Events:         inst.events.publish,
 	})
@@ -203,4 +204,15 @@ func (inst *instance) engine(op string) (*engine.Store, error) {
 		return nil, newError(op, ErrMisuse, "%w", ErrClosed)
 	}
 	return inst.store, nil
+}
+
+// syncMode is the engine's name of a Config.Sync that was checked.
+func syncMode(v string) engine.SyncMode {
+	switch v {
+	case "normal":
+		return engine.SyncNormal
+	case "off":
+		return engine.SyncOff
+	}
+	return engine.SyncFull
 }

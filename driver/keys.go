@@ -60,7 +60,7 @@ func word(name string, field func(*Config) *string, legal, later []string) confi
 
 // keys are the keys that work, in the order of the documentation.
 var keys = func() []configKey {
-	sync := word("sync", func(c *Config) *string { return &c.Sync }, []string{"full"}, []string{"normal", "off"})
+	sync := word("sync", func(c *Config) *string { return &c.Sync }, []string{"full", "normal", "off"}, nil)
 	sync.engine = true
 	zone := word("time_zone", func(c *Config) *string { return &c.TimeZone }, nil, nil)
 	zone.other = func(v string) bool { _, err := time.LoadLocation(v); return v != "" && err == nil }

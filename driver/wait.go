@@ -51,7 +51,7 @@ func (c *conn) await(ctx context.Context, lsn engine.LSN) error {
 // waitDurable waits for a commit of this connection. The caller's context does
 // not cancel it any more, but its deadline ends the wait.
 func (c *conn) waitDurable(ctx context.Context, lsn engine.LSN) error {
-	if c.store.Durable().LSN() >= lsn {
+	if c.store.Acknowledged(lsn) {
 		return nil
 	}
 	deadline, ok := ctx.Deadline()

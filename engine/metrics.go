@@ -41,7 +41,7 @@ func (s *Store) Metrics() Metrics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.stats
-	m.Head, m.Durable = s.head.Load().lsn, s.durable.Load().lsn
+	m.Head, m.Durable = s.head.Load().lsn, s.synced.Load().lsn
 	return m
 }
 

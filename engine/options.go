@@ -30,6 +30,8 @@ type Options struct {
 	// transaction goes to a new one (64 MiB). A transaction is never split, so
 	// a file may exceed the size by one transaction.
 	GenerationSize int64
+	// Sync says when a commit is acknowledged and visible (SyncFull).
+	Sync SyncMode
 	// Shards is the number of logs, 1 to MaxShards, fixed when the store is
 	// made; 0 means 1 then and later as many as there are. With several logs
 	// their syncs go on side by side.
@@ -62,6 +64,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.Dir == "":
 		return errors.New("engine: Options.Dir is empty")
+	case o.Sync < SyncFull || o.Sync > SyncOff:
+		return fmt.Errorf("engine: Options.Sync is %d: must be SyncFull, SyncNormal or SyncOff", o.Sync)
 	case o.Shards < 0 || o.Shards > MaxShards:
 		return fmt.Errorf("engine: Options.Shards is %d: must be between 1 and %d", o.Shards, MaxShards)
 	case o.GenerationSize != 0 && (o.GenerationSize < minGenerationSize || o.GenerationSize > maxGenerationSize):
@@ -73,5 +77,5 @@ func (o Options) Validate() error {
 
 // String lists the options that shape the store, for logs.
 func (o Options) String() string {
-	return fmt.Sprintf("dir=%q create=%t generation_size=%d shards=%d", o.Dir, o.Create, o.GenerationSize, o.Shards)
+	return fmt.Sprintf("dir=%q create=%t sync=%s generation_size=%d shards=%d", o.Dir, o.Create, o.Sync, o.GenerationSize, o.Shards)
 }

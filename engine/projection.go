@@ -17,19 +17,53 @@ import (
 // awaitProjection makes the waiter of a schema change's commit wait for the
 // projection, too. The caller holds Store.mu.
 func (s *Store) awaitProjection(lsn LSN) {
-	s.chores.awaiting[lsn] = make(chan struct{})
+	s.chores.awaiting[lsn] = &awaited{done: make(chan struct{})}
 	s.ddls.Add(1)
 }
 
 // projectedUpTo lets go of those who wait for changes up to lsn. The caller
 // holds Store.mu.
 func (s *Store) projectedUpTo(lsn LSN) {
-	for at, done := range s.chores.awaiting {
+	for at, a := range s.chores.awaiting {
 		if at <= lsn {
-			close(done)
+			a.release()
 			delete(s.chores.awaiting, at)
 			s.ddls.Add(-1)
 		}
+	}
+}
+
+// abandonProjections lets go of everybody after a poison. The list stays: it
+// still tells which of the commits that were never synced are schema changes.
+// The caller holds Store.mu.
+func (s *Store) abandonProjections() {
+	for _, a := range s.chores.awaiting {
+		a.release()
+	}
+}
+
+// isSchemaChange reports whether a commit changed the schema and the catalog was
+// not told yet.
+func (s *Store) isSchemaChange(lsn LSN) bool {
+	if s.ddls.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.chores.awaiting[lsn] != nil
+}
+
+// awaited is what the committer of a schema change waits for. Guarded by
+// Store.mu.
+type awaited struct {
+	done     chan struct{}
+	released bool
+}
+
+func (a *awaited) release() {
+	if !a.released {
+		a.released = true
+		close(a.done)
 	}
 }
 
@@ -40,19 +74,19 @@ func (s *Store) waitProjected(ctx context.Context, lsn LSN) error {
 		return nil
 	}
 	s.mu.Lock()
-	done := s.chores.awaiting[lsn]
+	a := s.chores.awaiting[lsn]
 	s.mu.Unlock()
-	if done != nil {
+	if a != nil {
 		select {
-		case <-done:
+		case <-a.done:
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// project tells the catalog the schema of a durable root.
-func (s *Store) project(ctx context.Context, r *root) error {
+// project tells the catalog the schema that a synced commit left.
+func (s *Store) project(ctx context.Context, r *mark) error {
 	err := s.cat.ProjectSchema(ctx, projection(r.schema))
 	s.mu.Lock()
 	s.chores.projected = r.schema // also after a failure: the next change or open tries again

@@ -72,6 +72,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 		return corruptIn(r.shards[0].lastPath(), 0, err)
 	}
 	s.durable.Store(root)
+	s.synced.Store(root.mark())
 	s.head.Store(root)
 	s.stats.RecoveredBytes = r.read
 	r.sizes.addTo(s.logBytes)

@@ -27,7 +27,7 @@ type chores struct {
 	projected *Schema // what the catalog was last told
 	// awaiting holds, per commit of a schema change, what its committer waits
 	// for: the attempt to project it.
-	awaiting map[LSN]chan struct{}
+	awaiting map[LSN]*awaited
 }
 
 // readiness is how a writer waits for the next generations' files.
@@ -100,7 +100,8 @@ func (s *Store) rotate() *readiness {
 		sh.gen, sh.ready = sh.ready[0], sh.ready[1:]
 		begun = append(begun, sh.gen)
 	}
-	c.seals.Signal() // the old ones may be durable already
+	s.pipe.hurry()   // nothing is sealed before it is synced
+	c.seals.Signal() // the old ones may be synced already
 	s.stats.Rotations++
 	s.mu.Unlock()
 	s.log.asked = false
@@ -110,8 +111,8 @@ func (s *Store) rotate() *readiness {
 	return nil
 }
 
-// published wakes who has something to do now that r is durable.
-func (c *chores) published(r *root) {
+// published wakes who has something to do now that the log is synced up to r.
+func (c *chores) published(r *mark) {
 	if c.projected != r.schema {
 		c.work.Signal()
 	}
@@ -177,12 +178,12 @@ func (s *Store) nextChore() func(context.Context) error {
 			c.work.Wait()
 			continue
 		}
-		durable := s.durable.Load()
+		synced := s.synced.Load()
 		switch {
 		case c.want != nil && !c.stop:
 			return s.makeNext
-		case c.projected != durable.schema:
-			return func(ctx context.Context) error { return s.project(ctx, durable) }
+		case c.projected != synced.schema:
+			return func(ctx context.Context) error { return s.project(ctx, synced) }
 		case c.refill && !c.stop:
 			c.refill = false
 			return s.ids.refill
@@ -253,7 +254,7 @@ func (s *Store) born(ctx context.Context, shards []*shard) (gens []*generation, 
 	}
 	for i, c := range reserved {
 		g := newGeneration(c)
-		if err := s.make(g, shards[i].epoch, s.durable.Load().lsn+1); err != nil {
+		if err := s.make(g, shards[i].epoch, s.synced.Load().lsn+1); err != nil {
 			if isFull(err) {
 				err = fmt.Errorf("%w: generation %d: %w", ErrFull, g.number, err)
 			}

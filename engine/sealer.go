@@ -36,7 +36,7 @@ func (s *Store) nextSeal() *generation {
 	c := &s.chores
 	for {
 		if s.pipe.cause == nil {
-			if g := c.sealable(s.durable.Load().lsn); g != nil {
+			if g := c.sealable(s.synced.Load().lsn); g != nil {
 				return g
 			}
 		}
@@ -48,9 +48,9 @@ func (s *Store) nextSeal() *generation {
 }
 
 // sealable returns the oldest generation that nothing is appended to any more,
-// if its last commit is durable.
-func (c *chores) sealable(durable LSN) *generation {
-	if c.stuck != nil || len(c.sealing) == 0 || c.sealing[0].info.LastLSN > durable {
+// if its last commit is synced.
+func (c *chores) sealable(synced LSN) *generation {
+	if c.stuck != nil || len(c.sealing) == 0 || c.sealing[0].info.LastLSN > synced {
 		return nil
 	}
 	return c.sealing[0]

@@ -29,8 +29,11 @@ type Store struct {
 
 	// durable is what readers see, head what the next transaction starts from.
 	// Both only move forward, except that a poison takes head back to durable.
+	// synced is what no stop of the system takes away. With SyncFull it is where
+	// durable is; otherwise durable is where head is, and synced follows.
 	durable atomic.Pointer[root]
 	head    atomic.Pointer[root]
+	synced  atomic.Pointer[mark]
 
 	wl  writeLock
 	log appender // guarded by wl
@@ -70,7 +73,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	s.log.limit = o.GenerationSize
 	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
 	s.pipe.gathering = newBatch()
-	s.chores.awaiting = map[LSN]chan struct{}{}
+	s.chores.awaiting = map[LSN]*awaited{}
 	s.chores.sealed = make(chan struct{})
 	defer func() {
 		if err != nil {
@@ -92,11 +95,11 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, fmt.Errorf("engine: reserving ids: %w", err)
 	}
 	s.ids = idBlocks{cat: s.cat, low: s.lowOnIDs, next: uint64(first), end: uint64(first) + idBlock, refillable: true}
-	if err := s.project(ctx, s.durable.Load()); err != nil {
+	if err := s.project(ctx, s.synced.Load()); err != nil {
 		// The log is what counts; the next open tries again.
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
-	s.writeLock(s.durable.Load().lsn)
+	s.writeLock(s.synced.Load().lsn)
 	s.syncing.Add(1)
 	s.loops.Add(2)
 	go s.syncLoop()
@@ -168,7 +171,8 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 	return state, nil
 }
 
-// Durable returns the newest durable state. It never waits.
+// Durable returns the newest state that readers see: with SyncFull the newest
+// synced one, otherwise the newest one written. It never waits.
 func (s *Store) Durable() *Snapshot { return s.durable.Load().snapshot() }
 
 // Head returns the newest appended state, which a crash may take back as long
@@ -224,6 +228,9 @@ func (s *Store) Close() error {
 func (s *Store) stopLoops() {
 	s.mu.Lock()
 	s.pipe.stop = true
+	if s.pipe.delay != nil {
+		s.pipe.delay.Stop()
+	}
 	s.pipe.work.Signal()
 	s.mu.Unlock()
 	s.syncing.Wait()

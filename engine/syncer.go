@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 )
 
 // batch is a run of commits that one sync makes durable.
 type batch struct {
 	done    chan struct{} // closed when err is set or the batch is durable
 	err     error
-	last    *root // the newest; its LSN is the batch's
+	last    mark  // the newest
+	root    *root // what it left, if that is not visible yet
 	commits int
 	files   []*generation // with bytes of the batch
 }
@@ -22,7 +24,7 @@ func newBatch() *batch { return &batch{done: make(chan struct{})} }
 //
 // Commits gather in one batch while the one before is being synced. There is
 // no timer: the batch grows by what arrives during a sync, and a lone writer
-// is synced at once.
+// is synced at once. (SyncNormal has one, and SyncOff syncs on demand.)
 type pipeline struct {
 	work      sync.Cond // the syncer waits on it; its lock is Store.mu
 	gathering *batch
@@ -30,6 +32,9 @@ type pipeline struct {
 	attempted LSN // highest LSN of which bytes may be in the file
 	stop      bool
 	cause     error // of the poison
+
+	urgent bool        // what gathered is to be synced without delay
+	delay  *time.Timer // of SyncNormal
 }
 
 // attempted notes that bytes of lsn may be in the file although its append
@@ -60,8 +65,13 @@ func (s *Store) appended(next *root, ddl bool) {
 	}
 	s.head.Store(next)
 	b := p.gathering
-	b.last = next
+	b.last = mark{next.lsn, next.schema}
 	b.commits++
+	if s.opts.Sync == SyncFull {
+		b.root = next
+	} else {
+		s.durable.Store(next)
+	}
 	for _, sh := range s.log.parts {
 		g := sh.gen
 		if g.batch != b {
@@ -75,7 +85,14 @@ func (s *Store) appended(next *root, ddl bool) {
 	if ddl {
 		s.awaitProjection(next.lsn)
 	}
-	p.work.Signal()
+	switch {
+	case s.opts.Sync == SyncFull:
+		p.work.Signal()
+	case ddl:
+		p.hurry()
+	case s.opts.Sync == SyncNormal && b.commits == 1:
+		s.startDelay()
+	}
 }
 
 // syncLoop is the one goroutine that syncs the log and publishes durable roots.
@@ -128,30 +145,34 @@ func (s *Store) nextBatch() *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
-	for p.gathering.last == nil || p.cause != nil {
+	for !p.due(s.opts.Sync) {
 		if p.stop {
 			return nil
 		}
 		p.work.Wait()
 	}
 	b := p.gathering
+	p.urgent = false
 	p.inflight, p.gathering = b, newBatch()
 	return b
 }
 
-// published makes a synced batch visible and wakes its waiters, in this order:
-// whoever was acknowledged finds his rows in Durable.
+// published makes a synced batch visible, unless it is already, and wakes its
+// waiters, in this order: whoever was acknowledged finds his rows in Durable.
 func (s *Store) published(b *batch) {
 	s.mu.Lock()
 	if s.pipe.cause != nil {
 		s.mu.Unlock()
 		return
 	}
-	s.durable.Store(b.last)
+	if b.root != nil {
+		s.durable.Store(b.root)
+	}
+	s.synced.Store(&b.last)
 	s.pipe.inflight = nil
 	s.stats.synced(b.commits)
 	close(b.done)
-	s.chores.published(b.last)
+	s.chores.published(&b.last)
 	s.mu.Unlock()
 	s.writeLock(b.last.lsn)
 }
@@ -195,7 +216,7 @@ func (s *Store) poison(cause error) {
 	p.inflight, p.gathering = nil, newBatch()
 	close(s.poisoned)
 	s.chores.abandon(p.cause)
-	s.projectedUpTo(^LSN(0))
+	s.abandonProjections()
 	s.mu.Unlock()
 	s.event(Event{Kind: EventPoisoned, Err: cause})
 }
@@ -213,13 +234,21 @@ func (s *Store) Poisoned() error {
 	return s.pipe.cause
 }
 
-// WaitDurable returns nil once commit lsn is synced, and visible in Durable. An
-// error that matches ErrOutcomeUnknown means that the commit may or may not be
+// Acknowledged reports whether WaitDurable(lsn) would return nil without
+// waiting. It must not be asked about a commit that was never appended.
+func (s *Store) Acknowledged(lsn LSN) bool {
+	return s.durable.Load().lsn >= lsn && !s.isSchemaChange(lsn)
+}
+
+// WaitDurable returns nil once commit lsn is acknowledged in the store's
+// SyncMode, and visible in Durable: when it is synced, with SyncNormal and
+// SyncOff when it is written. A schema change is synced in every mode, and its
+// waiter waits until the catalog was told, too. An error that matches ErrOutcomeUnknown means that the commit may or may not be
 // there after a restart: ctx ended first (it cancels the wait, not the
 // commit), or a sync failed. ErrPoisoned without ErrOutcomeUnknown means that
 // nothing of the commit was written.
 func (s *Store) WaitDurable(ctx context.Context, lsn LSN) error {
-	if s.durable.Load().lsn < lsn {
+	if s.synced.Load().lsn < lsn && (s.durable.Load().lsn < lsn || s.isSchemaChange(lsn)) {
 		b, err := s.batchOf(lsn)
 		if err != nil {
 			return err
@@ -238,13 +267,13 @@ func (s *Store) WaitDurable(ctx context.Context, lsn LSN) error {
 	return s.waitProjected(ctx, lsn)
 }
 
-// batchOf returns the batch a commit is in, nil when it is durable.
+// batchOf returns the batch a commit is in, nil when it is synced.
 func (s *Store) batchOf(lsn LSN) (*batch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
 	switch {
-	case s.durable.Load().lsn >= lsn:
+	case s.synced.Load().lsn >= lsn:
 		return nil, nil
 	case p.cause != nil && lsn > p.attempted:
 		return nil, p.cause
@@ -252,7 +281,7 @@ func (s *Store) batchOf(lsn LSN) (*batch, error) {
 		return nil, unknownOutcome(lsn, p.cause)
 	case p.inflight != nil && p.inflight.last.lsn >= lsn:
 		return p.inflight, nil
-	case p.gathering.last != nil && p.gathering.last.lsn >= lsn:
+	case p.gathering.last.lsn >= lsn:
 		return p.gathering, nil
 	}
 	return nil, fmt.Errorf("engine: waiting for LSN %d, which was never appended", lsn)

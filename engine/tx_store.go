@@ -107,7 +107,7 @@ func (t *Tx) Prepare() error {
 	err := t.store.log.prepare(t.txState, wal.Commit{
 		LSN:       uint64(t.lsn),
 		WallNanos: t.store.opts.Now().UnixNano(),
-		SyncedLSN: uint64(t.store.durable.Load().lsn),
+		SyncedLSN: uint64(t.store.synced.Load().lsn),
 	})
 	if err != nil {
 		return err
