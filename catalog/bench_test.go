@@ -1,6 +1,9 @@
 package catalog
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // BenchmarkCreate makes a store, BenchmarkOpen opens and closes one,
 // BenchmarkWrite is one small transaction.
@@ -69,6 +72,41 @@ func BenchmarkState(b *testing.B) {
 		}
 	}
 	if err := c.Close(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkPublish adds one generation to a head of ten thousand; the metrics are
+// milliseconds of each transaction.
+func BenchmarkPublish(b *testing.B) {
+	_, c, _ := benchStore(b)
+	l := newLog(b, c)
+	l.publish(l.rotateMany(10_000)...)
+	ctx := b.Context()
+	steps := map[string]time.Duration{}
+	timed := func(name string, step func() error) {
+		start := time.Now()
+		if err := step(); err != nil {
+			b.Fatal(err)
+		}
+		steps[name] += time.Since(start)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		p := l.publication(l.rotateMany(1)...)
+		b.StartTimer()
+		var prepared *Prepared
+		var attempting *Attempting
+		var adopted *Adopted
+		timed("prepare", func() (err error) { prepared, err = c.Prepare(ctx, p); return err })
+		timed("begin", func() (err error) { attempting, err = prepared.Begin(ctx); return err })
+		timed("adopt", func() (err error) { adopted, err = attempting.Adopt(ctx); return err })
+		timed("retire", func() error { return adopted.Retire(ctx) })
+	}
+	for name, d := range steps {
+		b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), name+"-ms/op")
+	}
+	if err := c.Close(ctx); err != nil {
 		b.Fatal(err)
 	}
 }

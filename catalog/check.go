@@ -33,7 +33,10 @@ func (c *Catalog) Check(ctx context.Context, report func(text string)) error {
 				report(err.Error())
 			}
 		}
-		return checkObjects(ctx, tx, report)
+		if err := checkObjects(ctx, tx, report); err != nil {
+			return err
+		}
+		return checkManifests(ctx, tx, report)
 	})
 }
 
@@ -91,8 +94,7 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 				SELECT 1 FROM seal_receipts s WHERE s.object_id = o.object_id AND s.backing_catalog = c.catalog_identity
 					AND s.attempt_id = o.attempt_id AND s.byte_extent = o.byte_extent AND s.integrity_digest = o.integrity_digest)`},
 		{"object %d is claimed or collected and still has a root", `
-			SELECT o.object_id FROM objects o WHERE o.state IN ('gc_claimed','collected')
-				AND EXISTS (SELECT 1 FROM owner_objects x WHERE x.object_id = o.object_id)`},
+			SELECT o.object_id FROM objects o WHERE o.state IN ('gc_claimed','collected') AND o.object_id IN (SELECT object_id FROM reachable_objects)`},
 		{"object %d is a generation to be replayed and its timeline has no root on it", `
 			SELECT g.object_id FROM generations g JOIN shards s ON s.shard_id = g.shard_id JOIN timelines t ON t.timeline_id = s.timeline_id
 			WHERE g.generation >= s.replay_from AND NOT EXISTS (
@@ -104,6 +106,34 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 		}
 		for _, id := range ids {
 			report(fmt.Sprintf(q.text, id))
+		}
+	}
+	return nil
+}
+
+// checkManifests asks the audit and verifies the digest of every entry.
+func checkManifests(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
+	var problems []string
+	if err := tx.SelectContext(ctx, &problems, `
+		SELECT 'manifest: ' || coalesce('representation ' || representation_id || ' ', '') || coalesce('chunk ' || chunk_id || ' ', '') || problem FROM manifest_audit`); err != nil {
+		return err
+	}
+	for _, p := range problems {
+		report(p)
+	}
+	info, err := readInfo(ctx, tx)
+	if err != nil || info == nil {
+		return err
+	}
+	// Entries no head has, too: they belong to candidates and to what is retained otherwise.
+	var rows []entryRow
+	if err := tx.SelectContext(ctx, &rows, `SELECT chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest FROM manifest_entries`); err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if err := checkDigest("manifest entry of factor", r.FactorID, r.Digest, r.digest(info.identity())); err != nil {
+			report(err.Error())
 		}
 	}
 	return nil

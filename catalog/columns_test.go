@@ -170,6 +170,70 @@ func TestChecks(t *testing.T) {
 		{"indexes", "until_version = version"},
 		{"indexes", "sql = NULL"},
 		{"indexes", "origin = 'u'"},
+
+		{"object_edges", "role = 'friend'"},
+		{"object_edges", "target_object_id = source_object_id"},
+		{"blob_versions", "blob_id = -blob_id"},
+		{"blob_versions", "layout = 'IX04'"},
+		{"blob_versions", "native_kind = 'index'"},
+		{"blob_versions", "index_kind = 'kv'"},
+		{"blob_versions", "secondary_kind = 'index'"},
+		{"blob_versions", "native_count = -1"},
+		{"blob_versions", "main_borrowed_count = -1"},
+		{"blob_versions", "secondary_borrowed_count = -1"},
+		{"blob_versions", "augmented_count = -1"},
+		{"blob_versions", "registration_seq = 0"},
+		{"blob_versions", "layout = 'IX03', index_object_id = NULL"},
+		{"blob_versions", "layout = 'native', index_object_id = NULL, main_target_blob_id = 1"},
+		{"blob_versions", "layout = 'IX02', index_object_id = blob_id, secondary_native_object_id = 1"},
+		{"blob_versions", "main_borrowed_count = 1, augmented_count = augmented_count + 1"},
+		{"blob_versions", "secondary_borrowed_count = 1, augmented_count = augmented_count + 1"},
+		{"blob_versions", "augmented_count = augmented_count + 1"},
+		{"blob_versions", "layout = 'IX02', index_object_id = blob_id, main_target_blob_id = blob_id"},
+		{"manifest_entries", "chunk_id = 0"},
+		{"manifest_entries", "position = 256"},
+		{"manifest_entries", "logical_factor_id = 0"},
+		{"manifest_entries", "contribution_role = 'guess'"},
+		{"manifest_entries", "contribution = x''"},
+		{"manifest_entries", "digest = x''"},
+		{"representation_chunks", "ordinal = -1"},
+		{"representation_chunks", "chunk_id = 0"},
+		{"representation_chunks", "entries = 0"},
+		{"representation_chunks", "entries = 257"},
+		{"representation_chunks", "first_position = 1048576"},
+		{"operations", "operation_id = x''"},
+		{"operations", "kind = ''"},
+		{"operations", "request_digest = zeroblob(31)"},
+		{"operations", "expected_revision = -1"},
+		{"operations", "status = 'lost'"},
+		{"operations", "created_at = ''"},
+		{"operations", "committed_at = ''"},
+		{"operations", "outcome = x'01'"},
+		{"operations", "status = 'conflict'"},
+		{"operations", "status = 'committed', outcome = x'01'"},
+		{"publication_attempts", "expected_representation_id = 0"},
+		{"publication_attempts", "expected_revision = -1"},
+		{"publication_attempts", "candidate_representation_id = 0"},
+		{"publication_attempts", "recovery_kind = 'job'"},
+		{"publication_attempts", "state = 'lost'"},
+		{"publication_attempts", "revision = -1"},
+		{"jobs", "job_id = 0"},
+		{"jobs", "kind = 'party'"},
+		{"jobs", "recipe_version = 0"},
+		{"jobs", "recipe = x''"},
+		{"jobs", "owner_kind = 'recovery'"},
+		{"jobs", "state = 'lost'"},
+		{"jobs", "attempt_generation = 0"},
+		{"jobs", "work_reserved = -1"},
+		{"jobs", "work_consumed = -1"},
+		{"jobs", "work_consumed = work_reserved + 1"},
+		{"jobs", "started_at = ''"},
+		{"jobs", "ended_at = ''"},
+		{"jobs", "started_at = NULL"},
+		{"jobs", "state = 'done'"},
+		{"jobs", "ended_at = started_at"},
+		{"jobs", "state = 'failed', ended_at = started_at"},
+		{"jobs", "revision = -1"},
 	}
 	for _, table := range f.tables() {
 		f.inside(t, f.withoutTriggers(table), func(run func(string) outcome) {
@@ -264,12 +328,23 @@ func TestColumnTypes(t *testing.T) {
 	}
 }
 
+func (f *fixture) withoutRowid(t *testing.T, table string) (wr bool) {
+	t.Helper()
+	if err := f.db.QueryRowContext(t.Context(), `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, table).Scan(&wr); err != nil {
+		t.Fatal(err)
+	}
+	return wr
+}
+
 // TestReferences points every foreign key at a row that does not exist.
 // References that wait for COMMIT are refused by it.
 func TestReferences(t *testing.T) {
 	f := newFixture(t)
 	also := map[string]string{ // what keeps the CHECKs of the row content
-		"shards.parent_shard_id": ", parent_generation = 1, replay_from = 2",
+		"shards.parent_shard_id":                   ", parent_generation = 1, replay_from = 2",
+		"blob_versions.index_object_id":            ", layout = 'IX02'",
+		"blob_versions.main_target_blob_id":        fmt.Sprintf(", layout = 'IX02', index_object_id = %d", fixIndexObject),
+		"blob_versions.secondary_native_object_id": fmt.Sprintf(", layout = 'IX03', index_object_id = %d", fixIndexObject),
 	}
 	seen := 0
 	for _, table := range f.tables() {
@@ -295,16 +370,20 @@ func TestReferences(t *testing.T) {
 			}
 			seen++
 			value := "424242"
-			if table == "metadata_gc" {
-				value = "x'01'"
+			if table == "metadata_gc" || c == "operation_id" {
+				value = "x'4242'"
 			}
 			// One row, or a unique column would answer first.
 			key := "rowid"
-			if table == "generations" || table == "seal_receipts" || strings.HasPrefix(table, "owner_") || table == "tables" || table == "indexes" {
+			if f.withoutRowid(t, table) {
 				key = c
 			}
 			stmt := fmt.Sprintf("UPDATE %s SET %s = %s%s WHERE %s = (SELECT min(%s) FROM %s)", table, c, value, also[table+"."+c], key, key, table)
-			if got := f.run(t, true, append(f.withoutTriggers(table), stmt)...); got.code != CodeForeignKey {
+			setup := f.withoutTriggers(table)
+			if table == "blob_versions" {
+				setup = append(setup, fmt.Sprintf("DELETE FROM blob_versions WHERE blob_id = %d", fixIndexBlob)) // it has the index
+			}
+			if got := f.run(t, true, append(setup, stmt)...); got.code != CodeForeignKey {
 				t.Errorf("%s: %q %s", stmt, got.code, got.text)
 			}
 		}
@@ -334,6 +413,19 @@ func TestUnique(t *testing.T) {
 		{"owner_representations", []string{`INSERT INTO owner_representations SELECT * FROM owner_representations`}},
 		{"owner_objects", []string{`INSERT INTO owner_objects SELECT * FROM owner_objects`}},
 		{"seal_receipts", []string{`INSERT INTO seal_receipts SELECT * FROM seal_receipts`}},
+		{"blob_versions", []string{fmt.Sprintf(`UPDATE blob_versions SET registration_seq = 1 WHERE blob_id = %d`, fixIndexBlob)}},
+		{"blob_versions", []string{fmt.Sprintf(`INSERT INTO blob_versions(blob_id, layout, native_object_id, native_count, augmented_count, registration_seq) VALUES (%d, 'native', %d, 0, 0, 9)`, fixFree, fixSealed)}},
+		{"blob_versions", []string{fmt.Sprintf(`INSERT INTO blob_versions(blob_id, layout, native_object_id, index_object_id, native_count, augmented_count, registration_seq) VALUES (%d, 'IX02', %d, %d, 0, 0, 9)`,
+			fixFree, fixOpen, fixIndexObject)}},
+		{"object_edges", []string{`INSERT INTO object_edges SELECT * FROM object_edges`}},
+		{"owner_blobs", []string{`INSERT INTO owner_blobs SELECT * FROM owner_blobs`}},
+		{"manifest_entries", []string{`INSERT INTO manifest_entries SELECT chunk_id, position + 1, logical_factor_id, blob_id, contribution_role, contribution, digest FROM manifest_entries`}},
+		{"representation_chunks", []string{`INSERT INTO representation_chunks SELECT representation_id, ordinal + 1, chunk_id, entries, first_position FROM representation_chunks`}},
+		{"publication_attempts", append(another(), `INSERT INTO publication_attempts SELECT x'02', timeline_id, expected_representation_id, 0, candidate_representation_id, 500, recovery_kind, state, 0 FROM publication_attempts`)},
+		{"publication_attempts", append(another(), `INSERT INTO publication_attempts SELECT x'02', timeline_id, expected_representation_id, 0, 501, recovery_owner_id, recovery_kind, state, 0 FROM publication_attempts`)},
+		{"publication_attempts", append(another(), `UPDATE publication_attempts SET state = 'unknown'`,
+			`INSERT INTO publication_attempts SELECT x'02', timeline_id, expected_representation_id, 0, 501, 500, recovery_kind, 'attempting', 0 FROM publication_attempts`)},
+		{"jobs", []string{`INSERT INTO jobs(job_id, kind, target, recipe_version, recipe, owner_id) SELECT 500, kind, target, 1, recipe, owner_id FROM jobs`}},
 		{"tables", []string{`INSERT INTO tables SELECT timeline_id, table_id, version + 1, until_version, schema_id, 'other', sql, columns, durable, resident, strict, without_rowid, auto_increment FROM tables`}},
 		{"tables", []string{`INSERT INTO tables SELECT timeline_id, table_id + 100, version, until_version, schema_id, upper(name), sql, columns, durable, resident, strict, without_rowid, auto_increment FROM tables`}},
 		{"indexes", []string{`INSERT INTO indexes SELECT timeline_id, index_id, version + 1, until_version, schema_id, table_id, 'other', sql, origin, is_unique, columns FROM indexes`}},

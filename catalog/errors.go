@@ -33,6 +33,10 @@ const (
 	CodeRecovery   Code = "CAT-RECOVERY"   // needs recovery evidence
 	CodeShard      Code = "CAT-SHARD"      // a shard's counters only advance
 	CodeGeneration Code = "CAT-GENERATION" // generations of a shard are dense and sealed in order
+	CodeGraph      Code = "CAT-GRAPH"      // the edge does not fit the objects or their order
+	CodeBlob       Code = "CAT-BLOB"       // the blob's objects or edges do not fit
+	CodePublish    Code = "CAT-PUBLISH"    // an attempt's state contradicts the head or the operation's outcome
+	CodeJob        Code = "CAT-JOB"        // a job's counters, attempts or owner
 )
 
 // Codes that the Go side uses.
@@ -58,6 +62,8 @@ const (
 	CodeRange      Code = "CAT-RANGE"      // number outside 1..2^62-1 (ids) or 0..2^62-1 (counters)
 	CodeEncoding   Code = "CAT-ENCODING"   // a BLOB or name is not in its canonical form
 	CodeUnknown    Code = "CAT-UNKNOWN"    // no such row
+	CodeConflict   Code = "CAT-CONFLICT"   // the head is not the expected one; see ConflictError
+	CodeSum        Code = "CAT-SUM"        // contributions do not add up to the world's fingerprint
 	CodeCheck      Code = "CAT-CHECK"      // CHECK or NOT NULL
 	CodeType       Code = "CAT-TYPE"       // value of the wrong storage class
 	CodeUnique     Code = "CAT-UNIQUE"     // UNIQUE or PRIMARY KEY
@@ -75,6 +81,7 @@ var (
 	ErrPoisoned   error = CodePoisoned
 	ErrReadOnly   error = CodeReadOnly
 	ErrClosed     error = CodeClosed
+	ErrConflict   error = CodeConflict
 
 	// ErrNewer: the catalog was written by a newer program.
 	ErrNewer = errors.New("the store is newer than this program")
@@ -120,6 +127,20 @@ func (e *Error) Is(target error) bool {
 	}
 	code, ok := target.(Code)
 	return ok && code == e.Code
+}
+
+// ConflictError is the cause of an [Error] with CodeConflict: a publication was
+// built against a head that has moved on.
+type ConflictError struct {
+	ExpectedRevision, ExpectedRepresentation int64
+	// the head that was there instead
+	ObservedRevision, ObservedRepresentation, ObservedWorld int64
+}
+
+// Error names both heads.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("expected revision %d with representation %d, the head is at revision %d with representation %d",
+		e.ExpectedRevision, e.ExpectedRepresentation, e.ObservedRevision, e.ObservedRepresentation)
 }
 
 // refuse builds an Error of the Go side.

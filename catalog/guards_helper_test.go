@@ -28,6 +28,7 @@ const (
 	fixShard, fixSealed                        = 8, 9 // generation 1 of the shard, sealed
 	fixOpen                                    = 12   // generation 2, open
 	fixFree                                    = 500  // reserved by the block, used by no row
+	fixIndexObject, fixIndexBlob               = fixFree - 3, fixFree - 4
 
 	fixUnreserved = int64(1 << 40)
 )
@@ -60,6 +61,19 @@ func newFixture(t *testing.T) *fixture {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	// The sealed generation is about to become the head.
+	name := ShardGeneration{fixShard, 1}
+	if err := c.Register(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	seal := sealOf(s.Generations[0])
+	if _, err := c.Prepare(ctx, Publication{TimelineID: fixTimeline, ExpectedRepresentation: fixRepresentation, LSN: seal.LastLSN,
+		Fingerprint: seal.Fingerprint, Generations: []ShardGeneration{name}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StartJob(ctx, "gc", "all"); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +81,11 @@ func newFixture(t *testing.T) *fixture {
 	for _, stmt := range []string{
 		object(fixFree-1, "kv", 90, ""),
 		fmt.Sprintf(`INSERT INTO identity_tombstones VALUES (%d, '%s', 80, 'kv')`, fixFree-2, ObjectPath(fixFree-2, "kv")),
+		object(fixIndexObject, "index", 70, ""), sealing(fixIndexObject)[0], sealing(fixIndexObject)[1],
+		objectUpdate(fixIndexObject, "graph_seq = 3"),
+		fmt.Sprintf(`INSERT INTO object_edges VALUES (%d, %d, 'own_native')`, fixIndexObject, fixSealed),
+		fmt.Sprintf(`INSERT INTO blob_versions(blob_id, layout, native_object_id, index_object_id, native_count, augmented_count, registration_seq)
+			VALUES (%d, 'IX02', %d, %d, 10, 10, 4)`, fixIndexBlob, fixSealed, fixIndexObject),
 	} {
 		// as many incarnations as the cases use
 		if _, err := f.db.ExecContext(ctx, `UPDATE catalog_info SET next_incarnation = 100, next_graph_seq = 10`); err != nil {

@@ -55,8 +55,6 @@ func rootCases() []guardCase {
 		{"object root dropped", []string{newOwner("job"), root(fixFree, reserved, "output")}, fmt.Sprintf(`DELETE FROM owner_objects WHERE owner_id = %d`, fixFree), "", ""},
 		{"object root dropped while frozen", []string{newOwner("job"), root(fixFree, reserved, "output"), freeze}, fmt.Sprintf(`DELETE FROM owner_objects WHERE owner_id = %d`, fixFree), CodeRetire, "frozen"},
 		{"root of a generation to be replayed dropped", nil, fmt.Sprintf(`DELETE FROM owner_objects WHERE object_id = %d`, fixSealed), CodeRetire, "still replays"},
-		{"root of a generation the head contains dropped", []string{fmt.Sprintf(`UPDATE shards SET replay_from = 2, current_generation = 2, revision = revision + 1 WHERE shard_id = %d`, fixShard)},
-			fmt.Sprintf(`DELETE FROM owner_objects WHERE object_id = %d`, fixSealed), "", ""},
 
 		{"timeline added", []string{newOwner("timeline"), representationRoot}, fmt.Sprintf(timeline, fixFree+1, "other", fixFree, 0), "", ""},
 		{"timeline name used", []string{newOwner("timeline")}, fmt.Sprintf(timeline, fixFree+1, "main", fixFree, 0), CodeDuplicate, "timelines"},
@@ -112,7 +110,6 @@ func logCases() []guardCase {
 		{"epoch goes back", []string{step("writer_epoch = writer_epoch + 1")}, step("writer_epoch = writer_epoch - 1"), CodeShard, "by one"},
 		{"current generation advances", nil, step("current_generation = 2"), "", ""},
 		{"current generation goes back", []string{step("current_generation = 2")}, step("current_generation = 1"), CodeShard, "only advance"},
-		{"replay_from goes back", []string{step("replay_from = 2")}, step("replay_from = 1"), CodeShard, "only advance"},
 		{"current generation not reserved", nil, step("current_generation = 3"), CodeShard, "not reserved"},
 		{"shard deleted", nil, `DELETE FROM shards`, CodeImmutable, "metadata-gc"},
 		{"shard deleted in metadata gc", append(otherTimeline[:3:3], fmt.Sprintf(shard, fixFree+2, fixFree+1, 1, 0), gate), fmt.Sprintf(`DELETE FROM shards WHERE shard_id = %d`, fixFree+2), "", ""},
@@ -140,7 +137,7 @@ func logCases() []guardCase {
 		{"generation collected before its object", nil, change(1, "state = 'collected'"), CodeState, "not collected"},
 		{"generation collected", collect, change(1, "state = 'collected'"), "", ""},
 		{"generation deleted", []string{gate}, fmt.Sprintf(`DELETE FROM generations WHERE generation = 1 AND shard_id = %d`, fixShard), CodeImmutable, "only collected"},
-		{"collected generation deleted", append(collect[:6:6], change(1, "state = 'collected'"), step("replay_from = 2, current_generation = 2"), gate),
+		{"collected generation deleted", append(collect[:6:6], change(1, "state = 'collected'"), gate),
 			fmt.Sprintf(`DELETE FROM generations WHERE generation = 1 AND shard_id = %d`, fixShard), "", ""},
 
 		{"table renamed in the projection", nil, `UPDATE tables SET name = 'other'`, "", ""},

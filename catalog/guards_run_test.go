@@ -9,7 +9,8 @@ import (
 // the end every RAISE of the schema must have been met.
 func TestGuards(t *testing.T) {
 	f := newFixture(t)
-	for _, group := range [][]guardCase{controlCases(), contentCases(), objectCases(), rootCases(), logCases()} {
+	for _, group := range [][]guardCase{controlCases(), contentCases(), objectCases(), rootCases(), logCases(),
+		graphCases(), manifestCases(), publicationCases(), jobCases()} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				got := f.run(t, false, append(c.setup[:len(c.setup):len(c.setup)], c.sql)...)

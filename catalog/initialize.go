@@ -70,10 +70,11 @@ func (c *Catalog) create(ctx context.Context, tx *writeTx, creation Creation) er
 	p := DefaultPolicy()
 	if _, err := tx.ExecContext(ctx, `
 		INSERT INTO catalog_info(singleton, catalog_identity, created_version, created_at, policy, policy_unit, policy_group_size,
-			policy_block_size, policy_value_layout, policy_interpretation, algebra, shards, index_catchup, generation_size)
-		VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			policy_block_size, policy_value_layout, policy_interpretation, algebra, shards, index_catchup, generation_size,
+			max_representation_entries)
+		VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		identity[:], c.Info().Version, now, p.Bytes(), p.Unit, p.GroupSize, p.BlockSize, p.ValueLayout, p.Interpretation,
-		algebra, creation.Shards, creation.IndexCatchup, creation.GenerationSize); err != nil {
+		algebra, creation.Shards, creation.IndexCatchup, creation.GenerationSize, maxEntries); err != nil {
 		return fmt.Errorf("catalog_info: %w", err)
 	}
 	if err := c.recordRuntime(ctx, tx, "created"); err != nil {

@@ -11,7 +11,9 @@ import (
 // views a person may ask for, in the order they are useful.
 var views = []string{
 	"store_settings", "timeline_heads", "current_tables", "current_indexes", "generation_files",
-	"object_states", "owner_pins", "live_object_roots", "reachable_objects", "apparently_unowned_objects",
+	"job_progress", "unresolved_publications", "manifest", "manifest_audit", "representation_entries", "representation_closure",
+	"object_states", "blob_objects", "owner_pins", "live_object_roots", "live_object_closure", "reachable_objects",
+	"apparently_unowned_objects", "dependency_closure",
 }
 
 // Views lists the inspection views.

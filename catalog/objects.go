@@ -14,7 +14,7 @@ type Object struct {
 	Path        string `db:"relative_path"`
 	State       string `db:"state"` // reserved, sealed, quarantined, gc_claimed or collected
 	ByteExtent  int64  `db:"byte_extent"`
-	Rooted      bool   `db:"rooted"` // some owner that still retains has a root on it
+	Rooted      bool   `db:"rooted"` // some owner that still retains has a root that reaches it
 }
 
 // Objects lists every object, by id. A file below objects/ that is not listed
@@ -25,8 +25,7 @@ func (c *Catalog) Objects(ctx context.Context) ([]Object, error) {
 	err := c.read(ctx, "objects", func(ctx context.Context, tx *sqlx.Tx) error {
 		return tx.SelectContext(ctx, &list, `
 			SELECT o.object_id, o.kind, o.incarnation, o.relative_path, o.state, coalesce(o.byte_extent, 0) AS byte_extent,
-			       EXISTS (SELECT 1 FROM owner_objects x JOIN owners w ON w.owner_id = x.owner_id
-			               WHERE x.object_id = o.object_id AND w.state <> 'released') AS rooted
+			       o.object_id IN (SELECT object_id FROM reachable_objects) AS rooted
 			FROM objects o ORDER BY o.object_id`)
 	})
 	if err != nil {

@@ -16,12 +16,6 @@ func DefaultPolicy() Policy {
 	return Policy{Unit: "byte", GroupSize: 1, BlockSize: 4096, ValueLayout: "row/1", Interpretation: 1}
 }
 
-// algebra names how fingerprints are added: the 128-bit wrapping sum of xxh3-128.
-const algebra = "xxh3-128-sum/1"
-
-// emptySum is the fingerprint of a world without rows.
-var emptySum = make([]byte, 16)
-
 // Bytes is the canonical encoding that open compares.
 func (p Policy) Bytes() []byte { return []byte(p.String()) }
 

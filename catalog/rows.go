@@ -127,12 +127,14 @@ type generationRow struct {
 	ContentID       []byte `db:"content_id"`
 	IntegrityDigest []byte `db:"integrity_digest"`
 	Fingerprint     []byte `db:"native_fingerprint"`
+	BlobID          *int64 `db:"blob_id"` // nil until it is registered
 }
 
 const generationQuery = `
 	SELECT g.shard_id, g.generation, g.object_id, g.state, g.first_lsn, g.last_lsn, g.records, g.revision, g.digest,
 	       o.kind, o.relative_path, o.attempt_id, o.state AS object_state, o.lifecycle_revision,
-	       o.byte_extent, o.content_id, o.integrity_digest, o.native_fingerprint
+	       o.byte_extent, o.content_id, o.integrity_digest, o.native_fingerprint,
+	       (SELECT b.blob_id FROM blob_versions b WHERE b.native_object_id = g.object_id AND b.index_object_id IS NULL) AS blob_id
 	FROM generations g JOIN objects o ON o.object_id = g.object_id`
 
 func (r *generationRow) digest(identity [16]byte) [32]byte {

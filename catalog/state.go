@@ -56,6 +56,8 @@ type Generation struct {
 	Path       string // below the store directory, with forward slashes
 	State      string // open, sealed or collected
 	Attempt    [16]byte
+	Registered bool // a blob stands for it
+	InHead     bool // the head contains it; one below its shard's ReplayFrom need not be, after a restore
 
 	// Of a sealed generation; zero while it is open.
 	FirstLSN        int64
@@ -144,6 +146,9 @@ func readState(ctx context.Context, q sqlx.QueryerContext, timeline string) (Sta
 	if err := s.generations(ctx, q, identity); err != nil {
 		return State{}, err
 	}
+	if err := s.manifest(ctx, q, &heads[0], identity); err != nil {
+		return State{}, err
+	}
 	return s, nil
 }
 
@@ -154,16 +159,17 @@ func (s *State) head(h *headRow, identity [16]byte) error {
 	if !h.Rooted {
 		return refuse(CodeCorrupt, "", "the head of timeline %q is not rooted by its owner %d", h.Name, h.OwnerID)
 	}
-	if h.EntryCount != 0 {
-		return refuse(CodeCorrupt, "", "representation %d declares %d entries and has none", h.RepresentationID, h.EntryCount)
-	}
-	s.Timeline = Timeline{
+	s.Timeline = h.timeline()
+	return nil
+}
+
+func (h *headRow) timeline() Timeline {
+	return Timeline{
 		ID: h.TimelineID, OwnerID: h.OwnerID, Name: h.Name, Revision: h.Revision,
 		WorldID: h.WorldID, RepresentationID: h.RepresentationID,
 		SchemaID: h.SchemaID, SchemaVersion: h.SchemaVersion, LSN: h.LSN,
 		LiveCount: h.LiveCount, Fingerprint: h.Fingerprint, CreatedAt: h.CreatedAt,
 	}
-	return nil
 }
 
 func (s *State) indexState(ctx context.Context, q sqlx.QueryerContext, id int64, identity [16]byte) error {
@@ -254,7 +260,7 @@ func (r *generationRow) verified(identity [16]byte) (Generation, error) {
 	g := Generation{
 		ShardID: r.ShardID, Generation: r.Generation, ObjectID: r.ObjectID, Path: r.Path, State: r.State,
 		FirstLSN: deref(r.FirstLSN), LastLSN: deref(r.LastLSN), Records: deref(r.Records), ByteExtent: deref(r.ByteExtent),
-		Fingerprint: r.Fingerprint,
+		Fingerprint: r.Fingerprint, Registered: r.BlobID != nil,
 	}
 	copy(g.Attempt[:], r.Attempt)
 	copy(g.ContentID[:], r.ContentID)

@@ -1,3 +1,18 @@
+-- index blob_by_native on blob_versions
+CREATE INDEX blob_by_native ON blob_versions(native_object_id);
+
+-- index blob_by_secondary on blob_versions
+CREATE INDEX blob_by_secondary ON blob_versions(secondary_native_object_id);
+
+-- index blob_by_target on blob_versions
+CREATE INDEX blob_by_target ON blob_versions(main_target_blob_id);
+
+-- index blob_one_bare_native on blob_versions
+CREATE UNIQUE INDEX blob_one_bare_native ON blob_versions(native_object_id) WHERE index_object_id IS NULL;
+
+-- index blob_one_per_index on blob_versions
+CREATE UNIQUE INDEX blob_one_per_index ON blob_versions(index_object_id) WHERE index_object_id IS NOT NULL;
+
 -- index indexes_by_schema on indexes
 CREATE INDEX indexes_by_schema ON indexes(schema_id);
 
@@ -10,6 +25,18 @@ CREATE UNIQUE INDEX indexes_current ON indexes(timeline_id, index_id) WHERE unti
 -- index indexes_current_name on indexes
 CREATE UNIQUE INDEX indexes_current_name ON indexes(timeline_id, name COLLATE NOCASE) WHERE until_version IS NULL;
 
+-- index jobs_by_state on jobs
+CREATE INDEX jobs_by_state ON jobs(state);
+
+-- index manifest_entries_by_blob on manifest_entries
+CREATE INDEX manifest_entries_by_blob ON manifest_entries(blob_id);
+
+-- index manifest_entries_by_factor on manifest_entries
+CREATE INDEX manifest_entries_by_factor ON manifest_entries(logical_factor_id);
+
+-- index object_edges_reverse on object_edges
+CREATE INDEX object_edges_reverse ON object_edges(target_object_id, source_object_id);
+
 -- index objects_by_attempt on objects
 CREATE INDEX objects_by_attempt ON objects(attempt_id);
 
@@ -19,6 +46,12 @@ CREATE INDEX objects_by_content ON objects(content_id) WHERE content_id IS NOT N
 -- index objects_by_state on objects
 CREATE INDEX objects_by_state ON objects(state);
 
+-- index one_open_attempt_per_timeline on publication_attempts
+CREATE UNIQUE INDEX one_open_attempt_per_timeline ON publication_attempts(timeline_id) WHERE state IN ('attempting','unknown');
+
+-- index owner_blobs_reverse on owner_blobs
+CREATE INDEX owner_blobs_reverse ON owner_blobs(blob_id);
+
 -- index owner_objects_reverse on owner_objects
 CREATE INDEX owner_objects_reverse ON owner_objects(object_id);
 
@@ -27,6 +60,15 @@ CREATE INDEX owner_representations_reverse ON owner_representations(representati
 
 -- index owners_by_state on owners
 CREATE INDEX owners_by_state ON owners(state, kind);
+
+-- index publication_attempts_expected on publication_attempts
+CREATE INDEX publication_attempts_expected ON publication_attempts(expected_representation_id) WHERE state <> 'retired';
+
+-- index publication_attempts_open on publication_attempts
+CREATE INDEX publication_attempts_open ON publication_attempts(recovery_owner_id) WHERE state <> 'retired';
+
+-- index representation_chunks_by_chunk on representation_chunks
+CREATE INDEX representation_chunks_by_chunk ON representation_chunks(chunk_id, entries);
 
 -- index representations_by_index_state on representations
 CREATE INDEX representations_by_index_state ON representations(index_state_id);
@@ -57,6 +99,34 @@ CREATE INDEX worlds_by_cut ON worlds(admitted_cut_id);
 
 -- index worlds_by_schema on worlds
 CREATE INDEX worlds_by_schema ON worlds(schema_id);
+
+-- table blob_versions on blob_versions
+CREATE TABLE blob_versions (                -- native: a generation or fragment; IX02, IX03: an index chain read from disk
+  blob_id INTEGER NOT NULL PRIMARY KEY CHECK (blob_id BETWEEN 1 AND 4611686018427387903),
+  layout TEXT NOT NULL CHECK (layout IN ('native','IX02','IX03')),
+  native_object_id INTEGER NOT NULL,
+  native_kind TEXT NOT NULL DEFAULT 'kv' CHECK (native_kind = 'kv'),
+  index_object_id INTEGER,
+  index_kind TEXT NOT NULL DEFAULT 'index' CHECK (index_kind = 'index'),
+  main_target_blob_id INTEGER REFERENCES blob_versions(blob_id),
+  secondary_native_object_id INTEGER,
+  secondary_kind TEXT NOT NULL DEFAULT 'kv' CHECK (secondary_kind = 'kv'),
+  native_count INTEGER NOT NULL CHECK (native_count BETWEEN 0 AND 4611686018427387903),
+  main_borrowed_count INTEGER NOT NULL DEFAULT 0 CHECK (main_borrowed_count BETWEEN 0 AND 4611686018427387903),
+  secondary_borrowed_count INTEGER NOT NULL DEFAULT 0 CHECK (secondary_borrowed_count BETWEEN 0 AND 4611686018427387903),
+  augmented_count INTEGER NOT NULL CHECK (augmented_count BETWEEN 0 AND 4611686018427387903),
+  registration_seq INTEGER NOT NULL UNIQUE CHECK (registration_seq BETWEEN 1 AND 4611686018427387903),  -- from next_graph_seq
+  FOREIGN KEY (native_object_id, native_kind) REFERENCES objects(object_id, kind),
+  FOREIGN KEY (index_object_id, index_kind) REFERENCES objects(object_id, kind),
+  FOREIGN KEY (secondary_native_object_id, secondary_kind) REFERENCES objects(object_id, kind),
+  CHECK ((layout = 'native') = (index_object_id IS NULL)),
+  CHECK (layout <> 'native' OR (main_target_blob_id IS NULL AND secondary_native_object_id IS NULL)),
+  CHECK (layout <> 'IX02' OR secondary_native_object_id IS NULL),
+  CHECK (main_target_blob_id IS NOT NULL OR main_borrowed_count = 0),
+  CHECK (secondary_native_object_id IS NOT NULL OR secondary_borrowed_count = 0),
+  CHECK (augmented_count = native_count + main_borrowed_count + secondary_borrowed_count),
+  CHECK (main_target_blob_id IS NULL OR main_target_blob_id <> blob_id)
+) STRICT;
 
 -- table catalog_info on catalog_info
 CREATE TABLE catalog_info (
@@ -151,6 +221,44 @@ CREATE TABLE indexes (
   CHECK ((origin = 'c') = (sql IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
+-- table jobs on jobs
+CREATE TABLE jobs (
+  job_id INTEGER NOT NULL PRIMARY KEY CHECK (job_id BETWEEN 1 AND 4611686018427387903),
+  kind TEXT NOT NULL CHECK (kind IN ('checkpoint','compact','index','gc','verify','backup','rebuild')),
+  target TEXT NOT NULL,                                                   -- "": the whole store
+  recipe_version INTEGER NOT NULL CHECK (recipe_version >= 1),
+  recipe BLOB NOT NULL CHECK (length(recipe) BETWEEN 1 AND 65536),
+  owner_id INTEGER NOT NULL UNIQUE,
+  owner_kind TEXT NOT NULL DEFAULT 'job' CHECK (owner_kind = 'job'),
+  state TEXT NOT NULL DEFAULT 'ready'
+    CHECK (state IN ('ready','running','paused','quarantined','done','failed','cancelled')),
+  attempt_generation INTEGER NOT NULL DEFAULT 1 CHECK (attempt_generation BETWEEN 1 AND 4611686018427387903),
+  work_reserved INTEGER NOT NULL DEFAULT 0 CHECK (work_reserved BETWEEN 0 AND 4611686018427387903),
+  work_consumed INTEGER NOT NULL DEFAULT 0 CHECK (work_consumed BETWEEN 0 AND 4611686018427387903),
+  started_at TEXT CHECK (started_at IS NULL OR length(started_at) BETWEEN 20 AND 35),
+  ended_at TEXT CHECK (ended_at IS NULL OR length(ended_at) BETWEEN 20 AND 35),
+  error TEXT,
+  revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903),
+  FOREIGN KEY (owner_id, owner_kind) REFERENCES owners(owner_id, kind),
+  CHECK (work_consumed <= work_reserved),
+  CHECK (state = 'ready' OR state = 'cancelled' OR started_at IS NOT NULL),
+  CHECK ((state IN ('done','failed','cancelled')) = (ended_at IS NOT NULL)),
+  CHECK (state <> 'failed' OR error IS NOT NULL)
+) STRICT;
+
+-- table manifest_entries on manifest_entries
+CREATE TABLE manifest_entries (
+  chunk_id INTEGER NOT NULL CHECK (chunk_id BETWEEN 1 AND 4611686018427387903),
+  position INTEGER NOT NULL CHECK (position BETWEEN 0 AND 255),           -- within the chunk, dense
+  logical_factor_id INTEGER NOT NULL CHECK (logical_factor_id BETWEEN 1 AND 4611686018427387903),
+  blob_id INTEGER NOT NULL REFERENCES blob_versions(blob_id),
+  contribution_role TEXT NOT NULL CHECK (contribution_role IN ('base','update','merged')),
+  contribution BLOB NOT NULL CHECK (length(contribution) BETWEEN 1 AND 64),
+  digest BLOB NOT NULL CHECK (length(digest) = 32),
+  PRIMARY KEY (chunk_id, position),
+  UNIQUE (chunk_id, logical_factor_id)
+) STRICT, WITHOUT ROWID;
+
 -- table metadata_gc on metadata_gc
 CREATE TABLE metadata_gc (
   singleton INTEGER NOT NULL PRIMARY KEY CHECK (singleton = 1),
@@ -160,6 +268,15 @@ CREATE TABLE metadata_gc (
 
 -- table never_row on never_row
 CREATE TABLE never_row (x BLOB NOT NULL PRIMARY KEY CHECK (0)) STRICT;
+
+-- table object_edges on object_edges
+CREATE TABLE object_edges (
+  source_object_id INTEGER NOT NULL REFERENCES objects(object_id),
+  target_object_id INTEGER NOT NULL REFERENCES objects(object_id),
+  role TEXT NOT NULL CHECK (role IN ('own_native','main_native','main_index','secondary_native','value','arrow')),
+  PRIMARY KEY (source_object_id, target_object_id, role),
+  CHECK (source_object_id <> target_object_id)
+) STRICT, WITHOUT ROWID;
 
 -- table objects on objects
 CREATE TABLE objects (
@@ -190,6 +307,28 @@ CREATE TABLE objects (
   CHECK (graph_seq IS NULL OR content_id IS NOT NULL)
 ) STRICT;
 
+-- table operations on operations
+CREATE TABLE operations (
+  operation_id BLOB NOT NULL PRIMARY KEY CHECK (length(operation_id) BETWEEN 1 AND 64),
+  kind TEXT NOT NULL CHECK (length(kind) BETWEEN 1 AND 64),
+  request BLOB NOT NULL,                                                  -- exact canonical descriptor: THE replay equality
+  request_digest BLOB NOT NULL CHECK (length(request_digest) = 32),       -- quick mismatch check only
+  expected_revision INTEGER CHECK (expected_revision IS NULL OR expected_revision BETWEEN 0 AND 4611686018427387903),
+  outcome BLOB,
+  status TEXT NOT NULL CHECK (status IN ('prepared','committed','conflict','abandoned')),
+  created_at TEXT NOT NULL CHECK (length(created_at) BETWEEN 20 AND 35),
+  committed_at TEXT CHECK (committed_at IS NULL OR length(committed_at) BETWEEN 20 AND 35),
+  CHECK ((status IN ('committed','conflict')) = (outcome IS NOT NULL)),
+  CHECK ((status = 'committed') = (committed_at IS NOT NULL))
+) STRICT;
+
+-- table owner_blobs on owner_blobs
+CREATE TABLE owner_blobs (
+  owner_id INTEGER NOT NULL REFERENCES owners(owner_id),
+  blob_id INTEGER NOT NULL REFERENCES blob_versions(blob_id),
+  PRIMARY KEY (owner_id, blob_id)
+) STRICT, WITHOUT ROWID;
+
 -- table owner_objects on owner_objects
 CREATE TABLE owner_objects (
   owner_id INTEGER NOT NULL REFERENCES owners(owner_id),
@@ -214,6 +353,34 @@ CREATE TABLE owners (
   revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903),
   UNIQUE (owner_id, kind)
 ) STRICT;
+
+-- table publication_attempts on publication_attempts
+CREATE TABLE publication_attempts (
+  operation_id BLOB NOT NULL PRIMARY KEY REFERENCES operations(operation_id),
+  timeline_id INTEGER NOT NULL REFERENCES timelines(timeline_id),
+  -- Both representations are retained by the recovery owner until the outcome is established; a retired
+  -- attempt may outlive them, hence no reference.
+  expected_representation_id INTEGER NOT NULL CHECK (expected_representation_id BETWEEN 1 AND 4611686018427387903),
+  expected_revision INTEGER NOT NULL CHECK (expected_revision BETWEEN 0 AND 4611686018427387903),
+  candidate_representation_id INTEGER NOT NULL UNIQUE CHECK (candidate_representation_id BETWEEN 1 AND 4611686018427387903),
+  recovery_owner_id INTEGER NOT NULL UNIQUE,
+  recovery_kind TEXT NOT NULL DEFAULT 'recovery' CHECK (recovery_kind = 'recovery'),
+  state TEXT NOT NULL DEFAULT 'prepared'
+    CHECK (state IN ('prepared','attempting','unknown','committed','conflict','rolled_back','retired')),
+  revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903),
+  FOREIGN KEY (recovery_owner_id, recovery_kind) REFERENCES owners(owner_id, kind)
+) STRICT;
+
+-- table representation_chunks on representation_chunks
+CREATE TABLE representation_chunks (
+  representation_id INTEGER NOT NULL REFERENCES representations(representation_id),
+  ordinal INTEGER NOT NULL CHECK (ordinal BETWEEN 0 AND 1048575),
+  chunk_id INTEGER NOT NULL CHECK (chunk_id BETWEEN 1 AND 4611686018427387903),
+  entries INTEGER NOT NULL CHECK (entries BETWEEN 1 AND 256),
+  first_position INTEGER NOT NULL CHECK (first_position BETWEEN 0 AND 1048575),  -- sum of the entries of the references before it
+  PRIMARY KEY (representation_id, ordinal),
+  UNIQUE (representation_id, chunk_id)
+) STRICT, WITHOUT ROWID;
 
 -- table representations on representations
 CREATE TABLE representations (
@@ -334,6 +501,45 @@ CREATE TABLE worlds (
   composite_fingerprint BLOB NOT NULL CHECK (length(composite_fingerprint) BETWEEN 1 AND 64)   -- deliberately NOT unique
 ) STRICT;
 
+-- trigger blob_versions_insert on blob_versions
+CREATE TRIGGER blob_versions_insert BEFORE INSERT ON blob_versions BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE blob_versions: identity already used') WHERE
+    EXISTS (SELECT 1 FROM blob_versions WHERE blob_id = NEW.blob_id)
+    OR EXISTS (SELECT 1 FROM blob_versions WHERE index_object_id = NEW.index_object_id)
+    OR (NEW.index_object_id IS NULL AND EXISTS (SELECT 1 FROM blob_versions WHERE native_object_id = NEW.native_object_id AND index_object_id IS NULL));
+  SELECT RAISE(ABORT,'CAT-ALLOCATOR blob_versions: id or registration was not reserved from the allocator') WHERE
+    NOT COALESCE(NEW.blob_id >= 1 AND NEW.blob_id < (SELECT next_id FROM catalog_info), 0)
+    OR NOT COALESCE(NEW.registration_seq < (SELECT next_graph_seq FROM catalog_info), 0);
+  SELECT RAISE(ABORT,'CAT-BLOB every object must be sealed') WHERE EXISTS (
+    SELECT 1 FROM objects WHERE object_id IN (NEW.native_object_id, NEW.index_object_id, NEW.secondary_native_object_id) AND state <> 'sealed');
+  SELECT RAISE(ABORT,'CAT-BLOB objects need a graph position') WHERE EXISTS (
+    SELECT 1 FROM objects WHERE object_id IN (NEW.native_object_id, NEW.index_object_id) AND graph_seq IS NULL);
+  SELECT RAISE(ABORT,'CAT-BLOB target must be registered first') WHERE NEW.main_target_blob_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM blob_versions WHERE blob_id = NEW.main_target_blob_id AND registration_seq < NEW.registration_seq);
+  SELECT RAISE(ABORT,'CAT-BLOB an indexed layout needs an indexed target') WHERE NEW.main_target_blob_id IS NOT NULL AND
+    (SELECT index_object_id FROM blob_versions WHERE blob_id = NEW.main_target_blob_id) IS NULL;
+  -- exact role agreement between the row and the edge set of its index object
+  SELECT RAISE(ABORT,'CAT-BLOB edge set disagrees with the blob row') WHERE NEW.index_object_id IS NOT NULL AND (
+    NOT EXISTS (SELECT 1 FROM object_edges WHERE source_object_id = NEW.index_object_id AND target_object_id = NEW.native_object_id AND role = 'own_native')
+    OR (NEW.main_target_blob_id IS NOT NULL AND (
+         NOT EXISTS (SELECT 1 FROM object_edges e JOIN blob_versions t ON t.blob_id = NEW.main_target_blob_id
+                     WHERE e.source_object_id = NEW.index_object_id AND e.target_object_id = t.native_object_id AND e.role = 'main_native')
+      OR NOT EXISTS (SELECT 1 FROM object_edges e JOIN blob_versions t ON t.blob_id = NEW.main_target_blob_id
+                     WHERE e.source_object_id = NEW.index_object_id AND e.target_object_id = t.index_object_id AND e.role = 'main_index')))
+    OR (NEW.secondary_native_object_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object_edges
+          WHERE source_object_id = NEW.index_object_id AND target_object_id = NEW.secondary_native_object_id AND role = 'secondary_native'))
+    OR (SELECT count(*) FROM object_edges WHERE source_object_id = NEW.index_object_id AND role IN ('own_native','main_native','main_index','secondary_native'))
+       <> 1 + 2*(NEW.main_target_blob_id IS NOT NULL) + (NEW.secondary_native_object_id IS NOT NULL));
+END;
+
+-- trigger blob_versions_no_delete on blob_versions
+CREATE TRIGGER blob_versions_no_delete BEFORE DELETE ON blob_versions WHEN (SELECT active_operation FROM metadata_gc) IS NULL
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE blob_versions: delete needs a metadata-gc transaction'); END;
+
+-- trigger blob_versions_no_update on blob_versions
+CREATE TRIGGER blob_versions_no_update BEFORE UPDATE ON blob_versions
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE blob_versions: rows are inserted once'); END;
+
 -- trigger catalog_info_no_delete on catalog_info
 CREATE TRIGGER catalog_info_no_delete BEFORE DELETE ON catalog_info
   BEGIN SELECT RAISE(ABORT,'CAT-IDENTITY catalog_info is permanent'); END;
@@ -420,14 +626,103 @@ CREATE TRIGGER index_states_no_delete BEFORE DELETE ON index_states WHEN (SELECT
 CREATE TRIGGER index_states_no_update BEFORE UPDATE ON index_states
   BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE index_states: rows are inserted once'); END;
 
+-- trigger jobs_insert on jobs
+CREATE TRIGGER jobs_insert BEFORE INSERT ON jobs BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE jobs: identity already used') WHERE EXISTS (SELECT 1 FROM jobs WHERE job_id = NEW.job_id OR owner_id = NEW.owner_id);
+  SELECT RAISE(ABORT,'CAT-ALLOCATOR jobs: id was not reserved from the allocator') WHERE
+    NOT COALESCE(NEW.job_id >= 1 AND NEW.job_id < (SELECT next_id FROM catalog_info), 0);
+  SELECT RAISE(ABORT,'CAT-STATE jobs start ready') WHERE NEW.state <> 'ready' OR NEW.attempt_generation <> 1 OR NEW.work_consumed <> 0 OR NEW.revision <> 0;
+  SELECT RAISE(ABORT,'CAT-OWNER a job needs an active owner') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'active') <> 'active';
+END;
+
+-- trigger jobs_no_delete on jobs
+CREATE TRIGGER jobs_no_delete BEFORE DELETE ON jobs WHEN (SELECT active_operation FROM metadata_gc) IS NULL OR OLD.state NOT IN ('done','failed','cancelled')
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE jobs: only rows that are over leave, in a metadata-gc transaction'); END;
+
+-- trigger jobs_update on jobs
+CREATE TRIGGER jobs_update BEFORE UPDATE ON jobs BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE jobs: recipe is fixed') WHERE NEW.job_id<>OLD.job_id OR NEW.kind<>OLD.kind OR NEW.target<>OLD.target
+    OR NEW.recipe_version<>OLD.recipe_version OR NEW.recipe<>OLD.recipe OR NEW.owner_id<>OLD.owner_id;
+  SELECT RAISE(ABORT,'CAT-REVISION jobs') WHERE NEW.revision <> OLD.revision + 1;
+  SELECT RAISE(ABORT,'CAT-STATE jobs: a job that is over never changes') WHERE OLD.state IN ('done','failed','cancelled');
+  SELECT RAISE(ABORT,'CAT-STATE jobs: transition refused') WHERE NEW.state <> OLD.state AND NOT (
+       (OLD.state='ready'       AND NEW.state IN ('running','cancelled'))
+    OR (OLD.state='running'     AND NEW.state IN ('paused','quarantined','done','failed','cancelled'))
+    OR (OLD.state='paused'      AND NEW.state IN ('running','cancelled'))
+    OR (OLD.state='quarantined' AND NEW.state IN ('ready','failed','cancelled')));
+  SELECT RAISE(ABORT,'CAT-JOB attempt generation never goes back and never skips') WHERE NEW.attempt_generation NOT IN (OLD.attempt_generation, OLD.attempt_generation + 1);
+  SELECT RAISE(ABORT,'CAT-JOB leaving quarantine needs a fresh attempt generation') WHERE
+    OLD.state='quarantined' AND NEW.state='ready' AND NEW.attempt_generation = OLD.attempt_generation;
+  SELECT RAISE(ABORT,'CAT-JOB work counters never go back') WHERE NEW.work_consumed < OLD.work_consumed;
+END;
+
+-- trigger manifest_entries_delete on manifest_entries
+CREATE TRIGGER manifest_entries_delete BEFORE DELETE ON manifest_entries BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE manifest_entries: delete needs a metadata-gc transaction') WHERE (SELECT active_operation FROM metadata_gc) IS NULL;
+  SELECT RAISE(ABORT,'CAT-MANIFEST a representation still has the entry') WHERE EXISTS (
+    SELECT 1 FROM representation_chunks WHERE chunk_id = OLD.chunk_id AND entries > OLD.position);
+END;
+
+-- trigger manifest_entries_insert on manifest_entries
+CREATE TRIGGER manifest_entries_insert BEFORE INSERT ON manifest_entries BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE manifest_entries: identity already used') WHERE EXISTS (
+    SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND (position = NEW.position OR logical_factor_id = NEW.logical_factor_id));
+  SELECT RAISE(ABORT,'CAT-ALLOCATOR manifest_entries: chunk id was not reserved from the allocator') WHERE
+    NOT COALESCE(NEW.chunk_id < (SELECT next_id FROM catalog_info), 0);
+  SELECT RAISE(ABORT,'CAT-MANIFEST positions of a chunk are inserted in order') WHERE
+    NEW.position <> COALESCE((SELECT max(position) + 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id), 0);
+  SELECT RAISE(ABORT,'CAT-MANIFEST blob objects must be sealed') WHERE EXISTS (
+    SELECT 1 FROM blob_versions b JOIN objects o ON o.object_id IN (b.native_object_id, b.index_object_id, b.secondary_native_object_id)
+    WHERE b.blob_id = NEW.blob_id AND o.state <> 'sealed');
+END;
+
+-- trigger manifest_entries_no_update on manifest_entries
+CREATE TRIGGER manifest_entries_no_update BEFORE UPDATE ON manifest_entries
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE manifest_entries: rows are inserted once'); END;
+
 -- trigger metadata_gc_no_delete on metadata_gc
 CREATE TRIGGER metadata_gc_no_delete BEFORE DELETE ON metadata_gc
   BEGIN SELECT RAISE(ABORT,'CAT-IDENTITY metadata_gc is permanent'); END;
+
+-- trigger object_edges_insert on object_edges
+CREATE TRIGGER object_edges_insert BEFORE INSERT ON object_edges BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE object_edges: identity already used') WHERE EXISTS (
+    SELECT 1 FROM object_edges WHERE source_object_id = NEW.source_object_id AND target_object_id = NEW.target_object_id AND role = NEW.role);
+  SELECT RAISE(ABORT,'CAT-GRAPH both ends must be sealed') WHERE
+    COALESCE((SELECT state FROM objects WHERE object_id = NEW.source_object_id),'') <> 'sealed'
+    OR COALESCE((SELECT state FROM objects WHERE object_id = NEW.target_object_id),'') <> 'sealed';
+  -- acyclic by construction: an edge always points to an earlier graph position
+  SELECT RAISE(ABORT,'CAT-GRAPH edge must point to an earlier registered object (cycle or unregistered target)') WHERE NOT COALESCE(
+    (SELECT graph_seq FROM objects WHERE object_id = NEW.source_object_id) > (SELECT graph_seq FROM objects WHERE object_id = NEW.target_object_id), 0);
+  SELECT RAISE(ABORT,'CAT-GRAPH wrong object kind for role') WHERE
+       (NEW.role IN ('own_native','main_native','main_index','secondary_native') AND (SELECT kind FROM objects WHERE object_id = NEW.source_object_id) <> 'index')
+    OR (NEW.role IN ('own_native','main_native','secondary_native') AND (SELECT kind FROM objects WHERE object_id = NEW.target_object_id) <> 'kv')
+    OR (NEW.role = 'main_index' AND (SELECT kind FROM objects WHERE object_id = NEW.target_object_id) <> 'index');
+  SELECT RAISE(ABORT,'CAT-GRAPH edge set is frozen once the object is registered in a blob') WHERE
+    EXISTS (SELECT 1 FROM blob_versions WHERE index_object_id = NEW.source_object_id)
+    OR (NEW.role IN ('value','arrow') AND EXISTS (SELECT 1 FROM blob_versions WHERE native_object_id = NEW.source_object_id));
+END;
+
+-- trigger object_edges_no_delete on object_edges
+CREATE TRIGGER object_edges_no_delete BEFORE DELETE ON object_edges WHEN (SELECT active_operation FROM metadata_gc) IS NULL
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE object_edges: delete needs a metadata-gc transaction'); END;
+
+-- trigger object_edges_no_update on object_edges
+CREATE TRIGGER object_edges_no_update BEFORE UPDATE ON object_edges
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE object_edges: rows are inserted once'); END;
 
 -- trigger objects_claim on objects
 CREATE TRIGGER objects_claim BEFORE UPDATE ON objects WHEN NEW.state = 'gc_claimed' AND OLD.state <> 'gc_claimed' BEGIN
   SELECT RAISE(ABORT,'CAT-GC frozen: storage domain is reconciling') WHERE (SELECT state FROM storage_domain) IS NOT 'normal';
   SELECT RAISE(ABORT,'CAT-GC refused: object has a direct owner') WHERE EXISTS (SELECT 1 FROM owner_objects WHERE object_id = NEW.object_id);
+  SELECT RAISE(ABORT,'CAT-GC refused: an unclaimed object depends on it') WHERE EXISTS (
+    SELECT 1 FROM object_edges e JOIN objects s ON s.object_id = e.source_object_id
+    WHERE e.target_object_id = NEW.object_id AND s.state NOT IN ('gc_claimed','collected'));
+  SELECT RAISE(ABORT,'CAT-GC refused: a retained blob uses it') WHERE EXISTS (
+    SELECT 1 FROM blob_versions b WHERE (b.native_object_id = NEW.object_id OR b.index_object_id = NEW.object_id OR b.secondary_native_object_id = NEW.object_id)
+      AND (EXISTS (SELECT 1 FROM owner_blobs o WHERE o.blob_id = b.blob_id)
+        OR EXISTS (SELECT 1 FROM manifest_entries e CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
+             CROSS JOIN owner_representations o ON o.representation_id = c.representation_id WHERE e.blob_id = b.blob_id)));
 END;
 
 -- trigger objects_collected on objects
@@ -480,13 +775,51 @@ CREATE TRIGGER objects_update BEFORE UPDATE ON objects BEGIN
         AND s.byte_extent = NEW.byte_extent AND s.integrity_digest = NEW.integrity_digest);
 END;
 
+-- trigger operations_insert on operations
+CREATE TRIGGER operations_insert BEFORE INSERT ON operations BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE operations: compare request bytes, then replay the outcome') WHERE EXISTS (
+    SELECT 1 FROM operations WHERE operation_id = NEW.operation_id);
+END;
+
+-- trigger operations_no_delete on operations
+CREATE TRIGGER operations_no_delete BEFORE DELETE ON operations WHEN (SELECT active_operation FROM metadata_gc) IS NULL
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE operations: delete needs a metadata-gc transaction'); END;
+
+-- trigger operations_update on operations
+CREATE TRIGGER operations_update BEFORE UPDATE ON operations BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE operations: request is fixed') WHERE NEW.operation_id<>OLD.operation_id OR NEW.kind<>OLD.kind OR NEW.request<>OLD.request
+    OR NEW.request_digest<>OLD.request_digest OR NEW.expected_revision IS NOT OLD.expected_revision OR NEW.created_at<>OLD.created_at;
+  SELECT RAISE(ABORT,'CAT-STATE operations: outcome is final') WHERE OLD.status <> 'prepared';
+END;
+
+-- trigger owner_blobs_delete on owner_blobs
+CREATE TRIGGER owner_blobs_delete BEFORE DELETE ON owner_blobs BEGIN
+  SELECT RAISE(ABORT,'CAT-RETIRE frozen: storage domain is reconciling') WHERE (SELECT state FROM storage_domain) IS NOT 'normal';
+  SELECT RAISE(ABORT,'CAT-RECOVERY publication outcome is not established') WHERE EXISTS (
+    SELECT 1 FROM publication_attempts WHERE recovery_owner_id = OLD.owner_id AND state IN ('prepared','attempting','unknown'));
+END;
+
+-- trigger owner_blobs_insert on owner_blobs
+CREATE TRIGGER owner_blobs_insert BEFORE INSERT ON owner_blobs BEGIN
+  SELECT RAISE(ABORT,'CAT-OWNER owner is not active') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'') <> 'active';
+  SELECT RAISE(ABORT,'CAT-ACQUIRE an object of this blob is not acquirable') WHERE EXISTS (
+    SELECT 1 FROM blob_versions b JOIN objects o ON o.object_id IN (b.native_object_id, b.index_object_id, b.secondary_native_object_id)
+    WHERE b.blob_id = NEW.blob_id AND o.state <> 'sealed');
+END;
+
+-- trigger owner_blobs_no_update on owner_blobs
+CREATE TRIGGER owner_blobs_no_update BEFORE UPDATE ON owner_blobs
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE owner_blobs: roots are added or removed, never edited'); END;
+
 -- trigger owner_objects_delete on owner_objects
 CREATE TRIGGER owner_objects_delete BEFORE DELETE ON owner_objects BEGIN
   SELECT RAISE(ABORT,'CAT-RETIRE frozen: storage domain is reconciling') WHERE (SELECT state FROM storage_domain) IS NOT 'normal';
   SELECT RAISE(ABORT,'CAT-RETIRE the timeline still replays this generation') WHERE EXISTS (
-    SELECT 1 FROM timelines t JOIN shards s ON s.timeline_id = t.timeline_id
-      JOIN generations g ON g.shard_id = s.shard_id AND g.generation >= s.replay_from
-    WHERE t.owner_id = OLD.owner_id AND g.object_id = OLD.object_id);
+    SELECT 1 FROM generations g JOIN shards s ON s.shard_id = g.shard_id AND g.generation >= s.replay_from
+      JOIN timelines t ON t.timeline_id = s.timeline_id
+    WHERE g.object_id = OLD.object_id AND t.owner_id = OLD.owner_id);
+  SELECT RAISE(ABORT,'CAT-RECOVERY publication outcome is not established') WHERE EXISTS (
+    SELECT 1 FROM publication_attempts WHERE recovery_owner_id = OLD.owner_id AND state IN ('prepared','attempting','unknown'));
 END;
 
 -- trigger owner_objects_insert on owner_objects
@@ -508,14 +841,24 @@ CREATE TRIGGER owner_objects_no_update BEFORE UPDATE ON owner_objects
 -- trigger owner_representations_delete on owner_representations
 CREATE TRIGGER owner_representations_delete BEFORE DELETE ON owner_representations BEGIN
   SELECT RAISE(ABORT,'CAT-RETIRE frozen: storage domain is reconciling') WHERE (SELECT state FROM storage_domain) IS NOT 'normal';
+  SELECT RAISE(ABORT,'CAT-RECOVERY publication outcome is not established') WHERE EXISTS (
+    SELECT 1 FROM publication_attempts WHERE recovery_owner_id = OLD.owner_id AND state IN ('prepared','attempting','unknown'));
 END;
 
 -- trigger owner_representations_insert on owner_representations
 CREATE TRIGGER owner_representations_insert BEFORE INSERT ON owner_representations BEGIN
   SELECT RAISE(ABORT,'CAT-OWNER owner is not active') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'') <> 'active';
-  -- representation_entries does not exist yet: only an empty manifest is complete
+  -- references are dense, so the last one tells how many entries there are
   SELECT RAISE(ABORT,'CAT-MANIFEST representation is incomplete') WHERE
-    (SELECT entry_count FROM representations WHERE representation_id = NEW.representation_id) <> 0;
+    (SELECT entry_count FROM representations WHERE representation_id = NEW.representation_id) <> COALESCE((
+      SELECT first_position + entries FROM representation_chunks WHERE representation_id = NEW.representation_id ORDER BY ordinal DESC LIMIT 1), 0);
+  -- Objects were sealed when their entries were inserted. Those that have left that state are few; a manifest is long:
+  -- so start from them.
+  SELECT RAISE(ABORT,'CAT-ACQUIRE an object of this representation is not acquirable') WHERE EXISTS (
+    SELECT 1 FROM objects o CROSS JOIN blob_versions b ON (b.native_object_id = o.object_id OR b.index_object_id = o.object_id OR b.secondary_native_object_id = o.object_id)
+      CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
+      CROSS JOIN representation_chunks c ON c.representation_id = NEW.representation_id AND c.chunk_id = e.chunk_id AND c.entries > e.position
+    WHERE o.state IN ('quarantined','gc_claimed','collected'));
 END;
 
 -- trigger owner_representations_no_update on owner_representations
@@ -544,9 +887,87 @@ CREATE TRIGGER owners_update BEFORE UPDATE ON owners BEGIN
   SELECT RAISE(ABORT,'CAT-RETIRE frozen: storage domain is reconciling') WHERE NEW.state <> OLD.state AND (SELECT state FROM storage_domain) IS NOT 'normal';
   SELECT RAISE(ABORT,'CAT-SELECTED owner is still selected by a timeline') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND
     EXISTS (SELECT 1 FROM timelines WHERE owner_id = OLD.owner_id);
+  SELECT RAISE(ABORT,'CAT-RECOVERY publication outcome is not established') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND OLD.kind = 'recovery' AND EXISTS (
+    SELECT 1 FROM publication_attempts WHERE recovery_owner_id = OLD.owner_id AND state IN ('prepared','attempting','unknown'));
+  SELECT RAISE(ABORT,'CAT-JOB owner of a job that is not over') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND OLD.kind = 'job' AND EXISTS (
+    SELECT 1 FROM jobs WHERE owner_id = OLD.owner_id AND state NOT IN ('done','failed','cancelled'));
   SELECT RAISE(ABORT,'CAT-RETIRE owner still holds roots') WHERE NEW.state = 'released' AND OLD.state <> 'released' AND (
     EXISTS (SELECT 1 FROM owner_representations WHERE owner_id = OLD.owner_id)
+    OR EXISTS (SELECT 1 FROM owner_blobs WHERE owner_id = OLD.owner_id)
     OR EXISTS (SELECT 1 FROM owner_objects WHERE owner_id = OLD.owner_id));
+END;
+
+-- trigger publication_attempts_insert on publication_attempts
+CREATE TRIGGER publication_attempts_insert BEFORE INSERT ON publication_attempts BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE publication_attempts: identity already used') WHERE EXISTS (
+    SELECT 1 FROM publication_attempts WHERE operation_id = NEW.operation_id OR recovery_owner_id = NEW.recovery_owner_id
+      OR candidate_representation_id = NEW.candidate_representation_id);
+  SELECT RAISE(ABORT,'CAT-RECOVERY recovery owner must already retain the expected head') WHERE NOT EXISTS (
+    SELECT 1 FROM owner_representations WHERE owner_id = NEW.recovery_owner_id AND representation_id = NEW.expected_representation_id);
+  SELECT RAISE(ABORT,'CAT-RECOVERY recovery owner must already retain the candidate') WHERE NOT EXISTS (
+    SELECT 1 FROM owner_representations WHERE owner_id = NEW.recovery_owner_id AND representation_id = NEW.candidate_representation_id);
+  SELECT RAISE(ABORT,'CAT-STATE publication attempts start prepared') WHERE NEW.state <> 'prepared' OR NEW.revision <> 0
+    OR COALESCE((SELECT status FROM operations WHERE operation_id = NEW.operation_id),'') <> 'prepared';
+END;
+
+-- trigger publication_attempts_no_delete on publication_attempts
+CREATE TRIGGER publication_attempts_no_delete BEFORE DELETE ON publication_attempts WHEN (SELECT active_operation FROM metadata_gc) IS NULL OR OLD.state <> 'retired'
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE publication_attempts: only retired rows leave, in a metadata-gc transaction'); END;
+
+-- trigger publication_attempts_update on publication_attempts
+CREATE TRIGGER publication_attempts_update BEFORE UPDATE ON publication_attempts BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE publication_attempts: identity is fixed') WHERE NEW.operation_id<>OLD.operation_id OR NEW.timeline_id<>OLD.timeline_id
+    OR NEW.expected_representation_id<>OLD.expected_representation_id OR NEW.expected_revision<>OLD.expected_revision
+    OR NEW.candidate_representation_id<>OLD.candidate_representation_id OR NEW.recovery_owner_id<>OLD.recovery_owner_id;
+  SELECT RAISE(ABORT,'CAT-REVISION publication_attempts') WHERE NEW.revision <> OLD.revision + 1;
+  SELECT RAISE(ABORT,'CAT-STATE publication_attempts: transition refused') WHERE NEW.state <> OLD.state AND NOT (
+       (OLD.state='prepared'   AND NEW.state IN ('attempting','rolled_back'))
+    OR (OLD.state='attempting' AND NEW.state IN ('committed','conflict','unknown'))
+    OR (OLD.state='unknown'    AND NEW.state IN ('committed','rolled_back','conflict'))
+    OR (OLD.state IN ('committed','conflict','rolled_back') AND NEW.state='retired'));
+  SELECT RAISE(ABORT,'CAT-PUBLISH committed attempt must name the selected head or a later revision') WHERE NEW.state='committed' AND OLD.state<>'committed' AND (
+    NOT EXISTS (SELECT 1 FROM representations WHERE representation_id = NEW.candidate_representation_id)
+    OR (SELECT revision FROM timelines WHERE timeline_id = NEW.timeline_id) <= NEW.expected_revision
+    OR COALESCE((SELECT status FROM operations WHERE operation_id = NEW.operation_id),'') <> 'committed');
+  SELECT RAISE(ABORT,'CAT-PUBLISH outcome of the attempt is not what the operation recorded') WHERE
+       (NEW.state='conflict' AND OLD.state<>'conflict' AND COALESCE((SELECT status FROM operations WHERE operation_id = NEW.operation_id),'') <> 'conflict')
+    OR (NEW.state='rolled_back' AND OLD.state<>'rolled_back' AND COALESCE((SELECT status FROM operations WHERE operation_id = NEW.operation_id),'') <> 'abandoned');
+  SELECT RAISE(ABORT,'CAT-RECOVERY a retired attempt needs a released recovery owner') WHERE NEW.state='retired' AND OLD.state<>'retired'
+    AND COALESCE((SELECT state FROM owners WHERE owner_id = NEW.recovery_owner_id),'') <> 'released';
+END;
+
+-- trigger representation_chunks_delete on representation_chunks
+CREATE TRIGGER representation_chunks_delete BEFORE DELETE ON representation_chunks BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE representation_chunks: delete needs a metadata-gc transaction') WHERE (SELECT active_operation FROM metadata_gc) IS NULL;
+  SELECT RAISE(ABORT,'CAT-MANIFEST the manifest of a retained representation is kept whole') WHERE EXISTS (
+    SELECT 1 FROM owner_representations WHERE representation_id = OLD.representation_id);
+END;
+
+-- trigger representation_chunks_insert on representation_chunks
+CREATE TRIGGER representation_chunks_insert BEFORE INSERT ON representation_chunks BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE representation_chunks: identity already used') WHERE
+    EXISTS (SELECT 1 FROM representation_chunks WHERE representation_id = NEW.representation_id AND ordinal = NEW.ordinal)
+    OR EXISTS (SELECT 1 FROM representation_chunks WHERE representation_id = NEW.representation_id AND chunk_id = NEW.chunk_id);
+  SELECT RAISE(ABORT,'CAT-MANIFEST chunk references are inserted in order') WHERE
+    NEW.ordinal <> COALESCE((SELECT max(ordinal) + 1 FROM representation_chunks WHERE representation_id = NEW.representation_id), 0)
+    OR NEW.first_position <> COALESCE((SELECT first_position + entries FROM representation_chunks
+         WHERE representation_id = NEW.representation_id ORDER BY ordinal DESC LIMIT 1), 0);
+  SELECT RAISE(ABORT,'CAT-MANIFEST the chunk does not have so many entries') WHERE
+    NEW.entries > COALESCE((SELECT max(position) + 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id), 0);
+  SELECT RAISE(ABORT,'CAT-MANIFEST position outside the declared manifest') WHERE
+    NEW.first_position + NEW.entries > (SELECT entry_count FROM representations WHERE representation_id = NEW.representation_id);
+END;
+
+-- trigger representation_chunks_no_update on representation_chunks
+CREATE TRIGGER representation_chunks_no_update BEFORE UPDATE ON representation_chunks
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE representation_chunks: rows are inserted once'); END;
+
+-- trigger representations_delete on representations
+CREATE TRIGGER representations_delete BEFORE DELETE ON representations BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE representations: delete needs a metadata-gc transaction') WHERE (SELECT active_operation FROM metadata_gc) IS NULL;
+  SELECT RAISE(ABORT,'CAT-RECOVERY an attempt that is not retired names the representation') WHERE
+    EXISTS (SELECT 1 FROM publication_attempts WHERE candidate_representation_id = OLD.representation_id AND state <> 'retired')
+    OR EXISTS (SELECT 1 FROM publication_attempts WHERE expected_representation_id = OLD.representation_id AND state <> 'retired');
 END;
 
 -- trigger representations_insert on representations
@@ -558,10 +979,6 @@ CREATE TRIGGER representations_insert BEFORE INSERT ON representations BEGIN
   SELECT RAISE(ABORT,'CAT-LIMIT too many representation entries') WHERE
     NEW.entry_count > (SELECT max_representation_entries FROM catalog_info);
 END;
-
--- trigger representations_no_delete on representations
-CREATE TRIGGER representations_no_delete BEFORE DELETE ON representations WHEN (SELECT active_operation FROM metadata_gc) IS NULL
-  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE representations: delete needs a metadata-gc transaction'); END;
 
 -- trigger representations_no_update on representations
 CREATE TRIGGER representations_no_update BEFORE UPDATE ON representations
@@ -636,6 +1053,14 @@ CREATE TRIGGER shards_update BEFORE UPDATE ON shards BEGIN
   SELECT RAISE(ABORT,'CAT-SHARD generations only advance') WHERE NEW.current_generation < OLD.current_generation OR NEW.replay_from < OLD.replay_from;
   SELECT RAISE(ABORT,'CAT-SHARD the current generation is not reserved') WHERE NOT EXISTS (
     SELECT 1 FROM generations WHERE shard_id = NEW.shard_id AND generation = NEW.current_generation);
+  SELECT RAISE(ABORT,'CAT-SHARD replay starts at most one behind the current generation') WHERE NEW.replay_from > OLD.replay_from
+    AND NEW.replay_from > NEW.current_generation + 1;
+  SELECT RAISE(ABORT,'CAT-SHARD the head does not contain a generation that replay would pass over') WHERE NEW.replay_from > OLD.replay_from AND EXISTS (
+    SELECT 1 FROM generations g WHERE g.shard_id = NEW.shard_id AND g.generation >= OLD.replay_from AND g.generation < NEW.replay_from AND NOT EXISTS (
+      SELECT 1 FROM timelines t CROSS JOIN blob_versions b ON b.native_object_id = g.object_id
+        CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
+        CROSS JOIN representation_chunks c ON c.representation_id = t.head_representation_id AND c.chunk_id = e.chunk_id AND c.entries > e.position
+      WHERE t.timeline_id = NEW.timeline_id));
 END;
 
 -- trigger storage_domain_no_delete on storage_domain
@@ -680,8 +1105,13 @@ CREATE TRIGGER worlds_no_update BEFORE UPDATE ON worlds
 -- view apparently_unowned_objects on apparently_unowned_objects
 CREATE VIEW apparently_unowned_objects AS
   SELECT o.object_id, o.kind, o.state, o.incarnation, o.relative_path, o.byte_extent
-  FROM objects o WHERE o.state IN ('reserved','sealed','quarantined')
-   AND NOT EXISTS (SELECT 1 FROM reachable_objects r WHERE r.object_id = o.object_id);
+  FROM objects o WHERE o.state IN ('reserved','sealed','quarantined') AND o.object_id NOT IN (SELECT object_id FROM reachable_objects);
+
+-- view blob_objects on blob_objects
+CREATE VIEW blob_objects(blob_id, object_id) AS
+  SELECT blob_id, native_object_id FROM blob_versions
+  UNION ALL SELECT blob_id, index_object_id FROM blob_versions WHERE index_object_id IS NOT NULL
+  UNION ALL SELECT blob_id, secondary_native_object_id FROM blob_versions WHERE secondary_native_object_id IS NOT NULL;
 
 -- view current_indexes on current_indexes
 CREATE VIEW current_indexes AS
@@ -696,6 +1126,14 @@ CREATE VIEW current_tables AS
     (SELECT count(*) FROM indexes i WHERE i.timeline_id = t.timeline_id AND i.table_id = t.table_id AND i.until_version IS NULL) AS indexes, t.sql
   FROM tables t JOIN timelines l ON l.timeline_id = t.timeline_id WHERE t.until_version IS NULL;
 
+-- view dependency_closure on dependency_closure
+CREATE VIEW dependency_closure(root_object_id, object_id, depth) AS
+  WITH RECURSIVE c(root, object_id, depth) AS (
+    SELECT object_id, object_id, 0 FROM objects
+    UNION
+    SELECT c.root, e.target_object_id, c.depth + 1 FROM c JOIN object_edges e ON e.source_object_id = c.object_id WHERE c.depth < 100000)
+  SELECT root, object_id, min(depth) FROM c GROUP BY root, object_id;
+
 -- view generation_files on generation_files
 CREATE VIEW generation_files AS
   SELECT t.name AS timeline, s.shard_id, s.ordinal, g.generation, g.object_id, g.state, g.first_lsn, g.last_lsn, g.records,
@@ -703,9 +1141,54 @@ CREATE VIEW generation_files AS
   FROM generations g JOIN shards s ON s.shard_id = g.shard_id JOIN timelines t ON t.timeline_id = s.timeline_id
     JOIN objects o ON o.object_id = g.object_id;
 
+-- view job_progress on job_progress
+CREATE VIEW job_progress AS
+  SELECT job_id, kind, target, state, attempt_generation, work_consumed, work_reserved, started_at, ended_at, error FROM jobs;
+
+-- view live_object_closure on live_object_closure
+CREATE VIEW live_object_closure(owner_id, object_id, depth) AS
+  WITH RECURSIVE c(owner_id, object_id, depth) AS (
+    SELECT owner_id, object_id, 0 FROM live_object_roots
+    UNION
+    SELECT c.owner_id, e.target_object_id, c.depth + 1 FROM c JOIN object_edges e ON e.source_object_id = c.object_id WHERE c.depth < 100000)
+  SELECT owner_id, object_id, min(depth) FROM c GROUP BY owner_id, object_id;
+
 -- view live_object_roots on live_object_roots
 CREATE VIEW live_object_roots(owner_id, object_id) AS
-  SELECT o.owner_id, x.object_id FROM owners o JOIN owner_objects x ON x.owner_id = o.owner_id WHERE o.state <> 'released';
+  SELECT o.owner_id, x.object_id FROM owners o JOIN owner_objects x ON x.owner_id = o.owner_id WHERE o.state <> 'released'
+  UNION
+  SELECT o.owner_id, b.object_id FROM owners o JOIN owner_blobs x ON x.owner_id = o.owner_id JOIN blob_objects b ON b.blob_id = x.blob_id
+   WHERE o.state <> 'released'
+  UNION
+  SELECT o.owner_id, b.object_id FROM owners o JOIN owner_representations x ON x.owner_id = o.owner_id
+    JOIN representation_entries e ON e.representation_id = x.representation_id JOIN blob_objects b ON b.blob_id = e.blob_id WHERE o.state <> 'released';
+
+-- view manifest on manifest
+CREATE VIEW manifest AS
+  SELECT e.representation_id, e.position, e.logical_factor_id, e.contribution_role, lower(hex(e.contribution)) AS contribution,
+         b.layout, b.blob_id, b.native_object_id, b.index_object_id, b.main_target_blob_id,
+         b.native_count, b.main_borrowed_count, b.secondary_borrowed_count, b.augmented_count
+  FROM representation_entries e JOIN blob_versions b ON b.blob_id = e.blob_id;
+
+-- view manifest_audit on manifest_audit
+CREATE VIEW manifest_audit(representation_id, chunk_id, problem) AS   -- empty when sound
+  SELECT r.representation_id, NULL, printf('declares %d entries, has %d', r.entry_count, COALESCE(sum(c.entries), 0))
+    FROM representations r LEFT JOIN representation_chunks c ON c.representation_id = r.representation_id
+    GROUP BY r.representation_id HAVING r.entry_count <> COALESCE(sum(c.entries), 0)
+  UNION ALL
+  SELECT c.representation_id, c.chunk_id, 'a chunk reference is out of order' FROM (
+    SELECT *, row_number() OVER w - 1 AS place, sum(entries) OVER w - entries AS before FROM representation_chunks
+    WINDOW w AS (PARTITION BY representation_id ORDER BY ordinal)) c WHERE c.ordinal <> c.place OR c.first_position <> c.before
+  UNION ALL
+  SELECT c.representation_id, c.chunk_id, printf('takes %d entries of a chunk of %d', c.entries, COALESCE(e.n, 0))
+    FROM representation_chunks c LEFT JOIN (SELECT chunk_id, count(*) AS n FROM manifest_entries GROUP BY chunk_id) e ON e.chunk_id = c.chunk_id
+    WHERE c.entries > COALESCE(e.n, 0)
+  UNION ALL
+  SELECT NULL, chunk_id, printf('has %d entries up to position %d', count(*), max(position)) FROM manifest_entries
+    GROUP BY chunk_id HAVING count(*) <> max(position) + 1
+  UNION ALL
+  SELECT representation_id, NULL, printf('has factor %d %d times', logical_factor_id, count(*)) FROM representation_entries
+    GROUP BY representation_id, logical_factor_id HAVING count(*) > 1;
 
 -- view object_states on object_states
 CREATE VIEW object_states AS
@@ -715,12 +1198,29 @@ CREATE VIEW object_states AS
 CREATE VIEW owner_pins AS
   SELECT o.owner_id, o.kind, o.state, t.name AS timeline,
     (SELECT count(*) FROM owner_representations x WHERE x.owner_id = o.owner_id) AS representations,
+    (SELECT count(*) FROM owner_blobs x WHERE x.owner_id = o.owner_id) AS blobs,
     (SELECT count(*) FROM owner_objects x WHERE x.owner_id = o.owner_id) AS objects
   FROM owners o LEFT JOIN timelines t ON t.owner_id = o.owner_id;
 
 -- view reachable_objects on reachable_objects
 CREATE VIEW reachable_objects(object_id) AS
-  SELECT DISTINCT object_id FROM live_object_roots;
+  WITH RECURSIVE r(object_id) AS (
+    SELECT object_id FROM live_object_roots
+    UNION
+    SELECT e.target_object_id FROM r JOIN object_edges e ON e.source_object_id = r.object_id)
+  SELECT object_id FROM r;
+
+-- view representation_closure on representation_closure
+CREATE VIEW representation_closure(representation_id, object_id) AS
+  WITH RECURSIVE c(representation_id, object_id) AS (
+    SELECT e.representation_id, b.object_id FROM representation_entries e JOIN blob_objects b ON b.blob_id = e.blob_id
+    UNION SELECT c.representation_id, g.target_object_id FROM c JOIN object_edges g ON g.source_object_id = c.object_id)
+  SELECT representation_id, object_id FROM c;
+
+-- view representation_entries on representation_entries
+CREATE VIEW representation_entries(representation_id, position, logical_factor_id, blob_id, contribution_role, contribution) AS
+  SELECT c.representation_id, c.first_position + e.position, e.logical_factor_id, e.blob_id, e.contribution_role, e.contribution
+  FROM representation_chunks c JOIN manifest_entries e ON e.chunk_id = c.chunk_id AND e.position < c.entries;
 
 -- view store_settings on store_settings
 CREATE VIEW store_settings AS
@@ -736,4 +1236,11 @@ CREATE VIEW timeline_heads AS
          w.lsn, w.live_count, lower(hex(w.composite_fingerprint)) AS fingerprint, r.entry_count, t.owner_id, t.created_at
   FROM timelines t JOIN worlds w ON w.world_id = t.head_world_id
     JOIN representations r ON r.representation_id = t.head_representation_id;
+
+-- view unresolved_publications on unresolved_publications
+CREATE VIEW unresolved_publications AS
+  SELECT lower(hex(p.operation_id)) AS operation, t.name AS timeline, p.state, p.expected_revision, t.revision AS current_revision,
+    p.expected_representation_id, p.candidate_representation_id, p.recovery_owner_id, o.created_at
+  FROM publication_attempts p JOIN timelines t ON t.timeline_id = p.timeline_id JOIN operations o ON o.operation_id = p.operation_id
+  WHERE p.state IN ('prepared','attempting','unknown');
 

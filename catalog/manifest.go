@@ -1,0 +1,238 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// chunkEntries is how many entries a chunk of a manifest can have.
+const chunkEntries = 256
+
+// maxEntries is the most a manifest can have, as the schema says.
+const maxEntries = 1 << 20
+
+// roleUpdate: the entry adds the change between two cuts.
+const roleUpdate = "update"
+
+// entryRow is one entry of a manifest, with the reference that makes it one of a
+// representation's and the blob and object behind it.
+type entryRow struct {
+	ChunkID      int64  `db:"chunk_id"`
+	Position     int64  `db:"position"` // within the chunk
+	FactorID     int64  `db:"logical_factor_id"`
+	BlobID       int64  `db:"blob_id"`
+	Role         string `db:"contribution_role"`
+	Contribution []byte `db:"contribution"`
+	Digest       []byte `db:"digest"`
+
+	Ordinal       int64  `db:"ordinal"`
+	FirstPosition int64  `db:"first_position"`
+	Layout        string `db:"layout"`
+	ObjectID      int64  `db:"native_object_id"`
+	ObjectState   string `db:"object_state"`
+}
+
+// entryQuery lists the entries of a representation from a position on, in order.
+// It skips whole chunks, so the end of a long manifest is read without its start.
+const entryQuery = `
+	SELECT c.ordinal, c.first_position, e.chunk_id, e.position, e.logical_factor_id, e.blob_id, e.contribution_role, e.contribution, e.digest,
+	       coalesce(b.layout, '') AS layout, coalesce(b.native_object_id, 0) AS native_object_id, coalesce(o.state, '') AS object_state
+	FROM representation_chunks c
+	CROSS JOIN manifest_entries e ON e.chunk_id = c.chunk_id AND e.position < c.entries AND e.position >= ?2 - c.first_position
+	LEFT JOIN blob_versions b ON b.blob_id = e.blob_id
+	LEFT JOIN objects o ON o.object_id = b.native_object_id
+	WHERE c.representation_id = ?1 AND c.first_position + c.entries > ?2
+	ORDER BY c.ordinal, e.position`
+
+func (r *entryRow) digest(identity [16]byte) [32]byte {
+	d := newDigest("manifest-entry", identity)
+	d.int(r.ChunkID)
+	d.int(r.Position)
+	d.int(r.FactorID)
+	d.int(r.BlobID)
+	d.text(r.Role)
+	d.bytes(r.Contribution)
+	return d.sum()
+}
+
+// readEntries returns the entries of a representation from a position on. Each
+// has its digest and its place, and a blob whose object is sealed.
+func readEntries(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID, from int64) ([]entryRow, error) {
+	var rows []entryRow
+	if err := sqlx.SelectContext(ctx, q, &rows, entryQuery, representationID, from); err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if want := from + int64(i); r.FirstPosition+r.Position != want {
+			return nil, refuse(CodeCorrupt, "", "representation %d has no entry at position %d", representationID, want)
+		}
+		if err := checkDigest("manifest entry of factor", r.FactorID, r.Digest, r.digest(identity)); err != nil {
+			return nil, err
+		}
+		if r.ObjectState != "sealed" {
+			return nil, refuse(CodeCorrupt, "", "representation %d: object %d of factor %d is %q, must be sealed", representationID, r.ObjectID, r.FactorID, r.ObjectState)
+		}
+	}
+	return rows, nil
+}
+
+// sumOf adds the contributions of entries.
+func sumOf(sum []byte, entries []entryRow) (_ []byte, err error) {
+	for i := range entries {
+		if sum, err = addSums(sum, entries[i].Contribution); err != nil {
+			return nil, err
+		}
+	}
+	return sum, nil
+}
+
+// manifest verifies the head's manifest and marks the generations it contains.
+func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow, identity [16]byte) error {
+	entries, err := readEntries(ctx, q, identity, h.RepresentationID, 0)
+	if err != nil {
+		return err
+	}
+	if int64(len(entries)) != h.EntryCount {
+		return refuse(CodeCorrupt, "", "representation %d declares %d entries and has %d", h.RepresentationID, h.EntryCount, len(entries))
+	}
+	sum, err := sumOf(emptySum, entries)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(sum, h.ContributionSum) || !bytes.Equal(sum, h.Fingerprint) {
+		return refuse(CodeCorrupt, "", "the entries of representation %d add up to %x, it declares %x, its world has %x", h.RepresentationID, sum, h.ContributionSum, h.Fingerprint)
+	}
+	replayFrom := make(map[int64]int64, len(s.Shards))
+	for _, shard := range s.Shards {
+		replayFrom[shard.ID] = shard.ReplayFrom
+	}
+	generations := make(map[int64]*Generation, len(s.Generations))
+	for i := range s.Generations {
+		generations[s.Generations[i].ObjectID] = &s.Generations[i]
+	}
+	factors := make(map[int64]bool, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		if factors[e.FactorID] {
+			return refuse(CodeCorrupt, "", "representation %d has factor %d twice", h.RepresentationID, e.FactorID)
+		}
+		factors[e.FactorID] = true
+		g := generations[e.ObjectID]
+		if e.Role != roleUpdate || g == nil {
+			continue // a base fragment, or a generation of the timeline this one was forked from
+		}
+		if err := e.stands(g); err != nil {
+			return err
+		}
+		if g.Generation >= replayFrom[g.ShardID] {
+			return refuse(CodeCorrupt, "", "generation %d of shard %d is in the head and to be replayed from %d", g.Generation, g.ShardID, replayFrom[g.ShardID])
+		}
+		g.InHead = true
+	}
+	return nil
+}
+
+// stands checks that an entry is the one that g gets: its native blob, under its
+// object's id, with its fingerprint.
+func (r *entryRow) stands(g *Generation) error {
+	if r.Role != roleUpdate || r.Layout != layoutNative || r.FactorID != g.ObjectID || r.ObjectID != g.ObjectID || !bytes.Equal(r.Contribution, g.Fingerprint) {
+		return refuse(CodeCorrupt, "", "the entry of generation %d of shard %d is %s of factor %d, object %d, with contribution %x; must be object %d with %x",
+			g.Generation, g.ShardID, r.Role, r.FactorID, r.ObjectID, r.Contribution, g.ObjectID, g.Fingerprint)
+	}
+	return nil
+}
+
+// chunkRef is one row of representation_chunks.
+type chunkRef struct {
+	Ordinal       int64 `db:"ordinal"`
+	ChunkID       int64 `db:"chunk_id"`
+	Entries       int64 `db:"entries"`
+	FirstPosition int64 `db:"first_position"`
+}
+
+// appendManifest gives representation to the manifest of representation from and
+// more entries at its end. All chunks of from are shared; its last one grows
+// unless another candidate did that first, with entries of its own.
+func appendManifest(ctx context.Context, tx *writeTx, identity [16]byte, from, to int64, entries []entryRow) error {
+	var refs []chunkRef
+	if err := tx.SelectContext(ctx, &refs, `SELECT ordinal, chunk_id, entries, first_position FROM representation_chunks
+		WHERE representation_id = ? ORDER BY ordinal DESC LIMIT 1`, from); err != nil {
+		return err
+	}
+	var last chunkRef // of no entries when there is none to go on with
+	if len(refs) == 1 {
+		last = refs[0]
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO representation_chunks(representation_id, ordinal, chunk_id, entries, first_position)
+		SELECT ?, ordinal, chunk_id, entries, first_position FROM representation_chunks WHERE representation_id = ? AND ordinal < ? ORDER BY ordinal`,
+		to, from, last.Ordinal); err != nil {
+		return err
+	}
+	insert, err := tx.PreparexContext(ctx, `INSERT INTO manifest_entries(chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	room := false
+	if last.Entries > 0 {
+		if room, err = last.share(ctx, tx, &entries); err != nil {
+			return err
+		}
+	}
+	for {
+		for room && len(entries) > 0 && last.Entries < chunkEntries {
+			e := &entries[0]
+			e.ChunkID, e.Position = last.ChunkID, last.Entries
+			digest := e.digest(identity)
+			if _, err := insert.ExecContext(ctx, e.ChunkID, e.Position, e.FactorID, e.BlobID, e.Role, e.Contribution, digest[:]); err != nil {
+				return err
+			}
+			last.Entries++
+			entries = entries[1:]
+		}
+		if last.Entries > 0 {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO representation_chunks(representation_id, ordinal, chunk_id, entries, first_position) VALUES (?, ?, ?, ?, ?)`,
+				to, last.Ordinal, last.ChunkID, last.Entries, last.FirstPosition); err != nil {
+				return err
+			}
+		}
+		if len(entries) == 0 {
+			return nil
+		}
+		next := chunkRef{FirstPosition: last.FirstPosition + last.Entries}
+		if last.Entries > 0 {
+			next.Ordinal = last.Ordinal + 1
+		}
+		if next.ChunkID, err = tx.newID(ctx); err != nil {
+			return err
+		}
+		last, room = next, true
+	}
+}
+
+// share takes over what stands behind the reference in its chunk as far as it is
+// what is to come, which is so when an attempt is made again, and tells whether
+// the chunk may grow behind that.
+func (r *chunkRef) share(ctx context.Context, tx *writeTx, entries *[]entryRow) (room bool, err error) {
+	var tail []entryRow
+	if err := tx.SelectContext(ctx, &tail, `SELECT chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest
+		FROM manifest_entries WHERE chunk_id = ? AND position >= ? ORDER BY position`, r.ChunkID, r.Entries); err != nil {
+		return false, err
+	}
+	for i := range tail {
+		if len(*entries) == 0 || !tail[i].equal(&(*entries)[0]) {
+			return false, nil
+		}
+		*entries = (*entries)[1:]
+		r.Entries++
+	}
+	return true, nil
+}
+
+func (r *entryRow) equal(o *entryRow) bool {
+	return r.FactorID == o.FactorID && r.BlobID == o.BlobID && r.Role == o.Role && bytes.Equal(r.Contribution, o.Contribution)
+}
