@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/tree"
@@ -84,33 +83,33 @@ func rival(it *tree.KeyIter, key string, self int64, hasSelf bool) (int64, bool)
 // reports the first two rows of an equal key, the later row first.
 func buildIndex(def *TableDef, ix *IndexDef, rows *rowTree) (built *indexTree, twins [2]int64, dup bool) {
 	m := keyMaker{alias: def.RowidAlias}
-	entries := make([]string, 0, rows.Len())
+	s := tree.NewSorter(rows.Len())
 	nulls := make(map[string]struct{})
 	var buf []byte
-	for it, ok := rows.Iter(), true; ; {
-		if ok = it.Next(); !ok {
-			break
-		}
+	rows.Ascend(math.MinInt64, func(rowid int64, rec row.Record) bool {
 		var null bool
-		buf, null = m.append(buf[:0], ix, it.Value(), it.Key())
-		entry := string(buf)
-		entries = append(entries, entry)
+		buf, null = m.append(buf[:0], ix, rec, rowid)
+		s.Add(buf)
 		if ix.Unique && null {
-			nulls[entry] = struct{}{}
+			nulls[string(buf)] = struct{}{}
 		}
-	}
-	slices.Sort(entries)
-	built = new(indexTree)
-	last, lastRowid := "", int64(math.MinInt64)
-	for i, entry := range entries {
-		key, rowid := splitEntry(entry)
-		if ix.Unique && i > 0 && key == last {
-			if _, null := nulls[entry]; !null {
-				return nil, [2]int64{max(rowid, lastRowid), min(rowid, lastRowid)}, true
+		return true
+	})
+	var check func(before, entry string) bool
+	if ix.Unique {
+		check = func(before, entry string) bool {
+			last, lastRowid := splitEntry(before)
+			key, rowid := splitEntry(entry)
+			if key != last {
+				return true
 			}
+			if _, null := nulls[entry]; null {
+				return true
+			}
+			twins = [2]int64{max(rowid, lastRowid), min(rowid, lastRowid)}
+			return false
 		}
-		last, lastRowid = key, rowid
-		built.SetString(entry)
 	}
-	return built, twins, false
+	built, ok := s.Keys(check)
+	return built, twins, !ok
 }

@@ -14,9 +14,9 @@ import (
 // Offsets are of the frame at hand. What does not fit the state so far is
 // corruption: a *wal.CorruptError with the frame's offset.
 //
-// Trees belong to the replay across commits, and indexes are left alone until
-// a root is asked for and then built from the rows: a commit costs no path
-// copies, and an index costs one sort however often its keys changed.
+// Rows belong to the replay across commits, and indexes are left alone until a
+// root is asked for and then built from the rows: a commit costs no path copies,
+// and an index costs one sort however often its keys changed.
 type replay struct {
 	lsn    LSN
 	defs   *Schema
@@ -40,17 +40,14 @@ type replay struct {
 type replayTable struct {
 	def    *TableDef
 	colIDs []uint32
-	base   *Table   // what a root shows while nothing changed; its def is def
-	rows   *rowTree // base's until owned
+	base   *Table     // what a root shows while nothing changed; its def is def
+	rows   replayRows // if owned
 	sum    row.Sum
-	owned  bool
+	owned  bool // some rows are not base's
 	stale  bool // base does not show rows
 
 	touched bool
 	tally   tally // of the transaction at hand
-
-	max    int64
-	hasMax bool
 }
 
 func newReplay(base *root) *replay {
@@ -62,7 +59,7 @@ func newReplay(base *root) *replay {
 }
 
 func newReplayTable(t *Table) *replayTable {
-	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, rows: t.rows, sum: t.sum}
+	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, sum: t.sum}
 }
 
 func damaged(offset int64, format string, args ...any) error {
@@ -78,7 +75,7 @@ func (r *replay) put(p wal.Put, offset int64) error {
 	if n, _ := p.Rec.Columns(); n > len(t.def.Columns) {
 		return damaged(offset, "row %d of table %q has %d columns", p.Rowid, t.def.Name, n)
 	}
-	r.set(t, p.Rowid, p.Rec) // the tree copies what is borrowed from a block of the file
+	r.set(t, p.Rowid, p.Rec) // which copies what is borrowed from a block of the file
 	r.pos.record(p.Table, p.Rowid, offset)
 	return nil
 }
@@ -90,7 +87,7 @@ func (r *replay) delta(d wal.Delta, offset int64) error {
 	if err != nil {
 		return err
 	}
-	old, found := t.rows.Get(d.Rowid)
+	old, found := t.rows.get(d.Rowid)
 	if !found {
 		return damaged(offset, "delta for row %d of table %q, which does not exist", d.Rowid, t.def.Name)
 	}
@@ -142,12 +139,9 @@ func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
 	if err != nil {
 		return err
 	}
-	old, found := t.rows.Delete(d.Rowid)
+	old, found := t.rows.remove(d.Rowid)
 	if !found {
 		return damaged(offset, "tombstone of row %d of table %q, which does not exist", d.Rowid, t.def.Name)
-	}
-	if d.Rowid == t.max {
-		t.findMax()
 	}
 	t.tally.rows--
 	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, d.Rowid, old))
@@ -175,8 +169,7 @@ func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) 
 			return nil, damaged(offset, "row of table %q, which is volatile", t.def.Name)
 		}
 		if !t.owned {
-			t.rows, t.owned = t.rows.IsoCopy(), true
-			t.findMax()
+			t.rows, t.owned = ownRows(t.base.rows), true
 		}
 		t.touched, t.stale = true, true
 		r.touched = append(r.touched, t)
@@ -184,14 +177,8 @@ func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) 
 	return t, nil
 }
 
-func (t *replayTable) findMax() { t.max, _, t.hasMax = t.rows.Max() }
-
 func (r *replay) set(t *replayTable, rowid int64, rec row.Record) {
-	if !t.hasMax || rowid > t.max {
-		t.rows.Set(rowid, rec)
-		t.max, t.hasMax = rowid, true
-		t.tally.rows++
-	} else if old, found := t.rows.Set(rowid, rec); found {
+	if old, found := t.rows.set(rowid, rec); found {
 		t.tally.sum = t.tally.sum.Sub(r.sumOf(t, rowid, old))
 	} else {
 		t.tally.rows++

@@ -15,16 +15,21 @@ func (r *replay) root() (*root, error) {
 }
 
 func (r *replay) materialise(t *replayTable) error {
-	n := &Table{def: t.def, rows: t.rows, indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
+	rows := t.base.rows
+	if t.owned {
+		// The tree goes to the root; the replay copies it if it goes on.
+		rows = t.rows.give()
+		t.rows, t.owned = replayRows{}, false
+	}
+	n := &Table{def: t.def, rows: rows, indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
 	for i, ix := range t.def.Indexes {
-		tree, twins, dup := buildIndex(t.def, ix, t.rows)
+		tree, twins, dup := buildIndex(t.def, ix, rows)
 		if dup {
 			return r.twins(t.def, ix, twins)
 		}
 		n.indexes[i] = tree
 	}
-	// The tree goes to the root; the replay copies it if it goes on.
-	t.base, t.stale, t.owned = n, false, false
+	t.base, t.stale = n, false
 	return nil
 }
 

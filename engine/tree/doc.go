@@ -5,15 +5,17 @@
 // A copy of a tree (IsoCopy) costs the same whatever its size: both share all
 // nodes, and either one copies a node before it first changes it. So a tree that
 // nobody writes to may be read by any number of goroutines, and what was read
-// stays as it is.
+// stays as it is. What is copied of a leaf is where its entries lie, not their
+// bytes: the copy appends its own behind them.
 //
-// An entry costs its bytes and 16 more: a head, which is the number or the first
+// An entry costs its bytes and 12 more: a head, which is the number or the first
 // eight bytes that order it, and the place of its bytes. Entries that arrive in
-// ascending order fill leaves entirely.
+// ascending order fill leaves entirely, and so do those of Merge and of a Sorter.
 //
 // # Caveats
 //
-//   - One goroutine at a time writes to a tree, and IsoCopy counts as a write.
+//   - One goroutine at a time writes to a tree or to any copy of it, and IsoCopy
+//     counts as a write.
 //   - An iterator must seek again after its tree was written to.
-//   - A string that was read keeps the bytes of its whole leaf alive, a few KiB.
+//   - A string that was read keeps the bytes of its whole leaf alive, some KiB.
 package tree

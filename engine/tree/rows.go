@@ -13,6 +13,17 @@ func rowid(head uint64) int64 { return int64(head ^ 1<<63) }
 // IsoCopy returns a copy in constant time. Nobody may write to r meanwhile.
 func (r *Rows) IsoCopy() *Rows { return &Rows{r.t.isoCopy()} }
 
+// Change is a row that is set, or removed when it has no record.
+type Change struct {
+	Rowid int64
+	Rec   row.Record
+}
+
+// Merge makes many changes at once, of which no two are of one row. They must be
+// ordered by row id. The tree is written anew with leaves that are full, while
+// the old nodes are let go.
+func (r *Rows) Merge(changes []Change) { r.t.merge(changes) }
+
 // Len returns the number of rows.
 func (r *Rows) Len() int { return r.t.len() }
 
@@ -72,10 +83,8 @@ func ascend(n *inner, from uint64, f func(int64, row.Record) bool) bool {
 	}
 	for _, l := range n.leaves[min(at, len(n.leaves)):] {
 		i, _ := search(l, false, from, "")
-		data := l.data
 		for ; i < l.n; i++ {
-			s := l.slots[i]
-			if !f(rowid(l.heads[i]), row.Record(data[s.at:s.at+s.size])) {
+			if !f(rowid(l.heads[i]), row.Record(l.entry(i))) {
 				return false
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sort"
 	"strings"
@@ -23,7 +24,7 @@ func check(t interface{ Fatalf(string, ...any) }, b *base) {
 	checkLeaf := func(l *leaf) {
 		live := 0
 		for i := range l.n {
-			live += int(l.slots[i].size)
+			live += l.size(i)
 			if i > 0 && (l.heads[i-1] > l.heads[i] || l.heads[i-1] == l.heads[i] && (!b.keyed || l.entry(i-1) >= l.entry(i))) {
 				t.Fatalf("entry %d of a leaf is not behind the one before", i)
 			}
@@ -139,16 +140,16 @@ func TestRowsLikeMap(t *testing.T) {
 		}
 		var copies []copied
 		record := func() row.Record {
-			n := rapid.SampledFrom([]int{0, 3, 20, 20, 20, 250, 5000}).Draw(t, "size")
+			n := rapid.SampledFrom([]int{0, 3, 20, 20, 20, 250, 5000, 70_000}).Draw(t, "size")
 			return row.Record(strings.Repeat(string(rune('a'+rapid.IntRange(0, 25).Draw(t, "c"))), n))
 		}
 		next := int64(0)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			n := rapid.IntRange(1, 300).Draw(t, "n")
-			switch rapid.IntRange(0, 6).Draw(t, "step") {
+			switch rapid.IntRange(0, 8).Draw(t, "step") {
 			case 0, 1: // ascending
 				rec := record()
-				for range n {
+				for range min(n, 1_000_000/(len(rec)+1)) {
 					next++
 					r.Set(next, rec)
 					m[next] = rec
@@ -159,7 +160,7 @@ func TestRowsLikeMap(t *testing.T) {
 				if ids := sortedIDs(m); len(ids) > 0 {
 					lo = ids[0]
 				}
-				for range n {
+				for range min(n, 1_000_000/(len(rec)+1)) {
 					lo--
 					r.Set(lo, rec)
 					m[lo] = rec
@@ -194,6 +195,25 @@ func TestRowsLikeMap(t *testing.T) {
 						t.Fatalf("row %d after its end: %q", id, rec)
 					}
 				}
+			case 6: // back to a copy
+				if len(copies) > 0 {
+					c := rapid.SampledFrom(copies).Draw(t, "copy")
+					r, m = c.r.IsoCopy(), maps.Clone(c.m)
+				}
+			case 7: // many changes at once
+				changes := map[int64]row.Record{}
+				for range n {
+					id, rec := rapid.Int64Range(-2000, 2000).Draw(t, "id"), record()
+					changes[id] = rec
+					if m[id] = rec; rec == "" {
+						delete(m, id)
+					}
+				}
+				var list []Change
+				for _, id := range sortedIDs(changes) {
+					list = append(list, Change{id, changes[id]})
+				}
+				r.Merge(list)
 			default:
 				copies = append(copies, copied{r, maps.Clone(m)})
 				r = r.IsoCopy()
@@ -228,7 +248,7 @@ func TestKeysLikeMap(t *testing.T) {
 		})
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			n := rapid.IntRange(1, 200).Draw(t, "n")
-			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0, 1:
 				for range n {
 					e := key.Draw(t, "key")
@@ -243,6 +263,12 @@ func TestKeysLikeMap(t *testing.T) {
 					}
 					delete(m, e)
 				}
+			case 3: // all of them anew
+				s := NewSorter(len(m))
+				for e := range m {
+					s.Add([]byte(e))
+				}
+				k, _ = s.Keys(nil)
 			default:
 				copies = append(copies, copied{k, maps.Clone(m)})
 				k = k.IsoCopy()
@@ -304,6 +330,47 @@ func TestLeavesAreFull(t *testing.T) {
 		if fill := n / float64(leaves) / maxEntries; fill < 0.9 {
 			t.Errorf("%s: leaves are filled to %.0f%%", name, fill*100)
 		}
+	}
+}
+
+// A sorter of many entries, which several processors sort, makes full leaves, and
+// asks about all neighbours.
+func TestSorter(t *testing.T) {
+	const n = 50_000
+	for _, begin := range []string{"", "a long text that all begin with "} {
+		s := NewSorter(n)
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, i := range r.Perm(n) {
+			s.Add(fmt.Appendf(nil, "%s%08d", begin, i))
+		}
+		asked := 0
+		k, ok := s.Keys(func(before, entry string) bool {
+			asked++
+			return before < entry
+		})
+		if !ok || asked != n-1 {
+			t.Fatalf("asked %d times, %v", asked, ok)
+		}
+		check(t, &k.t)
+		i := 0
+		for it := k.Iter(); it.Next(); i++ {
+			if want := fmt.Sprintf("%s%08d", begin, i); it.Key() != want {
+				t.Fatalf("entry %d is %q, want %q", i, it.Key(), want)
+			}
+		}
+		if i != n {
+			t.Fatalf("%d entries", i)
+		}
+	}
+	s := NewSorter(0)
+	for i := range 10 {
+		s.Add([]byte{byte(i)})
+	}
+	if _, ok := s.Keys(func(_, entry string) bool { return entry != "\x05" }); ok {
+		t.Error("the work went on behind a no")
+	}
+	if k, ok := NewSorter(0).Keys(nil); !ok || k.Len() != 0 {
+		t.Errorf("%d entries of none", k.Len())
 	}
 }
 
