@@ -241,6 +241,10 @@ func (a *Attempting) checkCandidate(ctx context.Context, tx *writeTx, head, next
 		if err := entries[i].stands(&cut.generations[i]); err != nil {
 			return err
 		}
+		if !bytes.Equal(entries[i].Contribution, cut.entries[i].Contribution) {
+			return refuse(CodeCorrupt, "", "entry %d of representation %d contributes %x, was prepared with %x",
+				entries[i].Position, a.candidate, entries[i].Contribution, cut.entries[i].Contribution)
+		}
 	}
 	return checkFactors(ctx, tx, a.candidate, head.EntryCount)
 }

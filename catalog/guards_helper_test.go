@@ -68,7 +68,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	seal := sealOf(s.Generations[0])
 	if _, err := c.Prepare(ctx, Publication{TimelineID: fixTimeline, ExpectedRepresentation: fixRepresentation, LSN: seal.LastLSN,
-		Fingerprint: seal.Fingerprint, Generations: []ShardGeneration{name}}); err != nil {
+		Fingerprint: seal.Fingerprint, Generations: []Contribution{{name, seal.Fingerprint}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.StartJob(ctx, "gc", "all"); err != nil {

@@ -136,11 +136,11 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 }
 
 // stands checks that an entry is the one that g gets: its native blob, under its
-// object's id, with its fingerprint.
+// object's id. What it contributes is the publication's to say.
 func (r *entryRow) stands(g *Generation) error {
-	if r.Role != roleUpdate || r.Layout != layoutNative || r.FactorID != g.ObjectID || r.ObjectID != g.ObjectID || !bytes.Equal(r.Contribution, g.Fingerprint) {
-		return refuse(CodeCorrupt, "", "the entry of generation %d of shard %d is %s of factor %d, object %d, with contribution %x; must be object %d with %x",
-			g.Generation, g.ShardID, r.Role, r.FactorID, r.ObjectID, r.Contribution, g.ObjectID, g.Fingerprint)
+	if r.Role != roleUpdate || r.Layout != layoutNative || r.FactorID != g.ObjectID || r.ObjectID != g.ObjectID {
+		return refuse(CodeCorrupt, "", "the entry of generation %d of shard %d is %s of factor %d, object %d; must be of object %d",
+			g.Generation, g.ShardID, r.Role, r.FactorID, r.ObjectID, g.ObjectID)
 	}
 	return nil
 }

@@ -21,7 +21,16 @@ type Publication struct {
 	Fingerprint            []byte     // 16 bytes, of the whole cut
 	// Generations are the registered ones the head does not contain yet, in order
 	// of their cut, then of their shard. Per shard they go on where the head ends.
-	Generations []ShardGeneration
+	Generations []Contribution
+}
+
+// Contribution is what a generation adds to the fingerprint of a world: the sum
+// of its commits' contributions, less what its schema changes took away (the
+// rows of a dropped table go with it and have no records). It differs from the
+// object's native fingerprint by the latter only.
+type Contribution struct {
+	ShardGeneration
+	Sum []byte // 16 bytes
 }
 
 func (p *Publication) check() error {
@@ -46,7 +55,7 @@ func (p *Publication) request() []byte {
 		if i > 0 {
 			b = append(b, ' ')
 		}
-		b = fmt.Appendf(b, "%d:%d", g.ShardID, g.Generation)
+		b = fmt.Appendf(b, "%d:%d:%x", g.ShardID, g.Generation, g.Sum)
 	}
 	return b
 }
@@ -168,7 +177,7 @@ func readCut(ctx context.Context, q sqlx.QueryerContext, p *Publication, head *h
 	c := &cut{sum: head.ContributionSum, replayFrom: map[int64]int64{}}
 	last := head.LSN
 	for _, name := range p.Generations {
-		row := byName[name]
+		row := byName[name.ShardGeneration]
 		if row == nil || name.Generation != next[name.ShardID] {
 			return nil, refuse(CodeGeneration, "", "generation %d of shard %d is not the next one that the head of timeline %d lacks", name.Generation, name.ShardID, p.TimelineID)
 		}
@@ -180,13 +189,13 @@ func readCut(ctx context.Context, q sqlx.QueryerContext, p *Publication, head *h
 			return nil, refuse(CodeGeneration, "", "generation %d of shard %d is %s and must be sealed and registered", name.Generation, name.ShardID, row.State)
 		}
 		last = max(last, g.LastLSN)
-		if c.sum, err = addSums(c.sum, g.Fingerprint); err != nil {
+		if c.sum, err = addSums(c.sum, name.Sum); err != nil {
 			return nil, err
 		}
 		next[name.ShardID]++
 		c.replayFrom[name.ShardID] = next[name.ShardID]
 		c.generations = append(c.generations, g)
-		c.entries = append(c.entries, entryRow{FactorID: g.ObjectID, BlobID: *row.BlobID, Role: roleUpdate, Contribution: g.Fingerprint, Layout: layoutNative, ObjectID: g.ObjectID})
+		c.entries = append(c.entries, entryRow{FactorID: g.ObjectID, BlobID: *row.BlobID, Role: roleUpdate, Contribution: name.Sum, Layout: layoutNative, ObjectID: g.ObjectID})
 	}
 	if last != p.LSN {
 		return nil, refuse(CodeGeneration, "", "the cut is at LSN %d, head and generations have commits up to %d", p.LSN, last)

@@ -74,6 +74,25 @@ func element(seed int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, ^uint64(seed)*0xc2b2ae3d27d4eb4f)
 }
 
+// contributions are those of generations that lost no table: their fingerprints.
+func contributions(t testing.TB, c *Catalog, gens []ShardGeneration) (list []Contribution) {
+	t.Helper()
+	s, err := c.State(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range gens {
+		k := Contribution{name, make([]byte, sumBytes)} // one that is not there is refused by its name
+		for _, g := range s.Generations {
+			if g.ShardID == name.ShardID && g.Generation == name.Generation && g.Fingerprint != nil {
+				k.Sum = g.Fingerprint
+			}
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
 // rotate writes one commit, seals the current generation of every shard and goes
 // on in the next ones. It returns what was sealed.
 func (l *log) rotate() []ShardGeneration {
@@ -116,7 +135,7 @@ func (l *log) publication(gens ...ShardGeneration) Publication {
 		l.t.Fatal(err)
 	}
 	return Publication{TimelineID: s.Timeline.ID, ExpectedRevision: s.Timeline.Revision, ExpectedRepresentation: s.Timeline.RepresentationID,
-		LSN: l.lsn, LiveCount: l.rows, Fingerprint: l.sum, Generations: gens}
+		LSN: l.lsn, LiveCount: l.rows, Fingerprint: l.sum, Generations: contributions(l.t, l.c, gens)}
 }
 
 // publish runs all steps of a publication of generations.

@@ -1,6 +1,9 @@
 package driver
 
 import (
+	"context"
+
+	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/vtab"
 )
@@ -29,7 +32,34 @@ func registerAdmin(c *conn) error {
 			return err
 		}
 	}
-	return nil
+	return c.db.RegisterModule(jobsTable, vtab.EponymousModule{
+		Columns: "job_id INT, kind TEXT, target TEXT, state TEXT, done INT, total INT, started_at TEXT, ended_at TEXT, error TEXT",
+		Rows:    func([]row.Value) ([][]row.Value, error) { return jobRows(c) },
+		Insert:  c.orderJob,
+	})
+}
+
+// adminTables are the tables whose rows are orders. They take no part in
+// transactions: a row is noted while SQLite inserts it, and carried out when the
+// statement has ended, outside of SQLite and without its locks.
+var adminTables = map[string]bool{jobsTable: true}
+
+// order is what a statement on an administrative table asks for.
+type order struct{ job engine.JobRequest }
+
+func errAdminInTx(table string) error {
+	e := newError("", ErrGeneric, "%s is not written inside a transaction", table)
+	e.Hint = "administrative writes take no part in transactions: COMMIT first"
+	return e
+}
+
+// runOrder carries an order out.
+func (c *conn) runOrder(ctx context.Context, o *order) error {
+	job, err := c.store.RunJob(ctx, o.job)
+	if job.ID != 0 {
+		c.db.SetLastInsertRowid(job.ID)
+	}
+	return err
 }
 
 // rawRows answers Raw where neither the connection nor a ping reaches it.

@@ -25,6 +25,7 @@ func statRows(c *conn) [][]row.Value {
 	count("peak_batch", m.PeakBatch)
 	count("rotations", m.Rotations)
 	count("seals", m.Seals)
+	count("publications", m.Publications)
 	count("schema_projections", m.Projections)
 	count("recovered_bytes", uint64(m.RecoveredBytes))
 	count("dropped_bytes", uint64(m.DroppedBytes))

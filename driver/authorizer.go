@@ -63,14 +63,18 @@ func (c *conn) authorize(action int, a1, a2, a3, _ string) int {
 }
 
 // targets is what the statement being compiled writes, triggers included.
-type targets struct{ store, file bool }
+type targets struct{ store, file, admin bool }
 
 // note takes over one answer of the authorizer: the database is the second
 // argument of an update's column, the third of everything.
 func (t *targets) note(_ int, table, _, database string) {
 	switch database {
 	case "main":
-		t.store = t.store || !strings.HasPrefix(fold(table), "sqlite_")
+		if name := fold(table); adminTables[name] {
+			t.admin = true
+		} else {
+			t.store = t.store || !strings.HasPrefix(name, "sqlite_")
+		}
 	case "temp", "catalog", "":
 	default:
 		t.file = true

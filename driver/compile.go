@@ -44,6 +44,9 @@ func (c *conn) compileLocked(ctx context.Context, p *piece) error {
 // included, with what its text told.
 func (c *conn) checkTargets(ctx context.Context, p *piece, a access) error {
 	w := p.writes
+	if w.admin && p.to != inAdmin {
+		return newError("", ErrGeneric, "administrative writes are statements of their own: no trigger can make one")
+	}
 	if w.store && (w.file || c.tx.file) || w.file && c.tx.store {
 		return errTwoFiles()
 	}
@@ -75,6 +78,10 @@ func (c *conn) accessOf(p *piece) (access, error) {
 		}
 		c.tx.store = c.tx.phase != idle
 		return toWrite, nil
+	case inAdmin:
+		if c.tx.phase != idle {
+			return toRead, errAdminInTx(p.Target.Name)
+		}
 	case inTemp:
 		if c.names.triggers && !c.tx.readOnly {
 			return toWrite, nil

@@ -33,6 +33,7 @@ type conn struct {
 	pending  []engine.Change // what the next UPDATE of the control table applies
 	control  *vtab.Stmt      // that UPDATE
 
+	order      *order // of a statement on an administrative table
 	shadowTurn uint64 // of the shadow's use that planned pending
 
 	busyTimeout time.Duration

@@ -88,8 +88,15 @@ int64 is refused.
 
 # Administration
 
-The tables tidemark_tables, tidemark_generations, tidemark_stats and
-tidemark_settings can be read on every connection. Raw reaches the store behind
+The tables tidemark_tables, tidemark_generations, tidemark_stats,
+tidemark_settings and tidemark_jobs can be read on every connection. A row
+inserted into tidemark_jobs runs a job, for which it gives kind and perhaps
+target, and the statement returns when the job has ended, with its job_id as
+LastInsertId:
+
+	INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')
+
+Such writes take no part in transactions and are refused inside one. Raw reaches the store behind
 a *sql.Conn, through any wrapping, for Check, Metrics and Events.
 
 # Caveats

@@ -57,6 +57,8 @@ func wrapError(op string, err error) error {
 		return coded(op, ErrTooBig, withText(ErrTooBig.Error(), err), "a row takes up to 1 GiB")
 	case errors.Is(err, engine.ErrBusy):
 		return coded(op, ErrBusy, withText(ErrBusy.Error(), err), "")
+	case errors.Is(err, engine.ErrJob):
+		return coded(op, ErrGeneric, err, "")
 	case errors.Is(err, engine.ErrNotStore):
 		return coded(op, ErrCantOpen, err, "mode=rwc creates one")
 	case errors.Is(err, engine.ErrShards):

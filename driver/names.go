@@ -29,6 +29,7 @@ const (
 	inTemp                 // temp
 	inFile                 // an attached file
 	inCatalog              // the catalog, by its name or because nothing else has it
+	inAdmin                // a table whose rows are orders to the store
 )
 
 // fold is a name as SQLite compares it.
@@ -104,6 +105,9 @@ func (c *conn) locateBy(has func(*engine.Schema, string, []string) bool, n sqlte
 	name := fold(n.Name)
 	switch schema := fold(n.Schema); schema {
 	case "main":
+		if adminTables[name] {
+			return inAdmin, nil
+		}
 		return inStore, nil
 	case "temp":
 		return inTemp, nil
@@ -116,6 +120,8 @@ func (c *conn) locateBy(has func(*engine.Schema, string, []string) bool, n sqlte
 	switch {
 	case c.names.hasTemp(name, kinds...), name == "sqlite_temp_schema", name == "sqlite_temp_master":
 		return inTemp, nil
+	case adminTables[name]:
+		return inAdmin, nil
 	case has(s, n.Name, kinds):
 		return inStore, nil
 	}

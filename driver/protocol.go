@@ -167,6 +167,14 @@ const (
 // what the statement ended, and waits for a commit to be durable. err is the
 // statement's own error.
 func (c *conn) settle(ctx context.Context, err error, does ending) error {
+	if order := c.order; order != nil {
+		c.order = nil
+		c.unpin()
+		if err == nil {
+			err = c.runOrder(ctx, order)
+		}
+		return err
+	}
 	lsn, _ := c.db.TakeCommitted()
 	if e, ok := errors.AsType[*vtab.Error](err); ok && e.Action == vtab.Rollback && !c.db.Autocommit() {
 		// ON CONFLICT ROLLBACK of a constraint, which SQLite was not told of.

@@ -59,7 +59,8 @@ func (s *Store) Events(ctx context.Context) <-chan Event { return s.inst.events.
 
 // Checkpoint ends the log files in use, those of all shards at one commit, and
 // returns when everything committed before is in files that are sealed and
-// recorded in the catalog. It waits for the write lock until ctx ends. When
+// part of the timeline's head in the catalog. It runs as a job, which
+// tidemark_jobs shows. It waits for the write lock until ctx ends. When
 // nothing was written since the last one it does nothing. progress counts
 // bytes.
 func (s *Store) Checkpoint(ctx context.Context, progress Progress) error {
@@ -67,7 +68,8 @@ func (s *Store) Checkpoint(ctx context.Context, progress Progress) error {
 	if err != nil {
 		return err
 	}
-	return wrapError("checkpoint", store.Checkpoint(ctx, progress))
+	_, err = store.RunJob(ctx, engine.JobRequest{Kind: engine.JobCheckpoint, Progress: progress})
+	return wrapError("checkpoint", err)
 }
 
 // Compact is not yet available: it returns an error that is ErrNotAvailable,

@@ -63,6 +63,7 @@ type checker struct {
 //   - headers, footers, digests, extents and numbers against the catalog;
 //   - the rows and schema in memory against a second replay of the log, in which
 //     every commit's contribution is recomputed;
+//   - the timeline's head against the state that the log gives at its commit;
 //   - every index against the rows;
 //   - files that are missing or that nothing names.
 //
@@ -118,7 +119,7 @@ func (c *checker) ended() error {
 
 func (c *checker) files(state *catalog.State) error {
 	r := newRecovery(c.s, len(state.Shards))
-	r.limit = c.target.lsn
+	r.limit, r.head = c.target.lsn, &state.Timeline
 	for i, sh := range state.Shards {
 		r.shards[i].shard, r.shards[i].cat = &shard{id: uint64(sh.ID), ordinal: i}, sh
 	}
@@ -137,7 +138,7 @@ func (c *checker) files(state *catalog.State) error {
 	c.s.mu.Unlock()
 	for _, g := range state.Generations {
 		l := r.log(uint64(g.ShardID))
-		if g.State == catalog.GenerationCollected || g.Generation < l.cat.ReplayFrom || g.Generation > l.cat.CurrentGeneration {
+		if g.State == catalog.GenerationCollected || g.Generation < l.cat.ReplayFrom && !g.InHead || g.Generation > l.cat.CurrentGeneration {
 			continue
 		}
 		if err := c.open(l, g); err != nil {

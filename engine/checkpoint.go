@@ -1,38 +1,44 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
 
 // Checkpoint ends the generations that are in use: all shards are cut at one
 // LSN, and when Checkpoint returns nil every commit that was appended before
-// the call lies in a generation that is durable, sealed and recorded in the
-// catalog. Shards in which nothing was written since the last cut keep their
+// the call lies in a generation that is durable, sealed and part of the
+// timeline's head in the catalog. Shards in which nothing was written since the last cut keep their
 // file, so a second checkpoint in a row does nothing.
 //
-// It waits for the write lock and then, without it, for the seals; ctx ends the
+// It waits for the write lock and then, without it, for seals and publication; ctx ends the
 // wait and takes nothing back. Without room for a footer it returns ErrFull,
 // and may be called again. progress, which may be nil, counts bytes of the
 // generations to be sealed.
 func (s *Store) Checkpoint(ctx context.Context, progress func(done, total int64)) error {
+	return s.checkpoint(ctx, 0, progress)
+}
+
+func (s *Store) checkpoint(ctx context.Context, lockTimeout time.Duration, progress func(done, total int64)) error {
 	for {
-		ok, err := s.wl.acquire(ctx, s.poisoned, s.closing)
+		ok, err := s.acquireWithin(ctx, lockTimeout)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return s.refusal()
 		}
-		wait, err := s.cut()
+		lsn, wait, err := s.cut()
 		s.wl.release()
 		if err != nil {
 			return err
 		}
 		if wait == nil {
-			return s.waitSealed(ctx, progress)
+			return s.waitPublished(ctx, lsn, progress)
 		}
 		if err := s.waitReady(ctx, wait); err != nil {
 			return err
@@ -40,27 +46,29 @@ func (s *Store) Checkpoint(ctx context.Context, progress func(done, total int64)
 	}
 }
 
-// cut rotates if there is anything to rotate away from. The caller holds the
-// write lock.
-func (s *Store) cut() (wait *readiness, err error) {
+// cut rotates if there is anything to rotate away from, and returns the commit
+// at which the shards are cut then. The caller holds the write lock.
+func (s *Store) cut() (lsn LSN, wait *readiness, err error) {
 	if err := s.refusal(); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
+	lsn = s.head.Load().lsn
 	s.mu.Lock()
-	used := false
-	for _, sh := range s.shards {
-		used = used || sh.used()
+	used := slices.ContainsFunc(s.shards, (*shard).used)
+	if !used {
+		s.takeCut() // unless it is the head already: what a crash or a failure left
 	}
 	s.mu.Unlock()
 	if used {
 		wait = s.rotate()
 	}
-	return wait, nil
+	return lsn, wait, nil
 }
 
-// waitSealed waits until every generation that was rotated away from is sealed.
-// A seal that failed before is tried once more.
-func (s *Store) waitSealed(ctx context.Context, progress func(done, total int64)) error {
+// waitPublished waits until every generation that was rotated away from is
+// sealed and the head contains commit lsn. What failed before is tried once
+// more.
+func (s *Store) waitPublished(ctx context.Context, lsn LSN, progress func(done, total int64)) error {
 	s.mu.Lock()
 	c := &s.chores
 	pending := slices.Clone(c.sealing)
@@ -70,7 +78,7 @@ func (s *Store) waitSealed(ctx context.Context, progress func(done, total int64)
 		sizes[i] = g.info.Bytes
 		total += sizes[i]
 	}
-	c.stuck = nil
+	c.stuck, s.pub.stuck = nil, nil
 	c.seals.Signal()
 	s.mu.Unlock()
 	for last := int64(-1); ; {
@@ -84,14 +92,15 @@ func (s *Store) waitSealed(ctx context.Context, progress func(done, total int64)
 				open++
 			}
 		}
-		attempt, failed, cause := c.sealed, c.stuck, s.pipe.cause
+		attempt, failed, cause := c.sealed, cmp.Or(c.stuck, s.pub.stuck), s.pipe.cause
+		published := LSN(s.pub.head.LSN) >= lsn
 		s.mu.Unlock()
 		if progress != nil && total > 0 && done > last {
 			last = done
 			progress(done, total)
 		}
 		switch {
-		case open == 0:
+		case open == 0 && published:
 			return nil
 		case cause != nil:
 			return cause
@@ -106,4 +115,24 @@ func (s *Store) waitSealed(ctx context.Context, progress func(done, total int64)
 			return ErrClosed
 		}
 	}
+}
+
+// acquireWithin waits for the write lock as writeLock.acquire does, but only for
+// so long, if that is not 0. Then it returns ErrBusy.
+func (s *Store) acquireWithin(ctx context.Context, timeout time.Duration) (bool, error) {
+	switch {
+	case timeout == 0:
+		return s.wl.acquire(ctx, s.poisoned, s.closing)
+	case s.wl.tryAcquire():
+		return true, nil
+	case timeout < 0:
+		return false, ErrBusy
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, timeout, ErrBusy)
+	defer cancel()
+	ok, err := s.wl.acquire(wait, s.poisoned, s.closing)
+	if err != nil {
+		err = context.Cause(wait)
+	}
+	return ok, err
 }

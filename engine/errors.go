@@ -19,6 +19,9 @@ var (
 	ErrNotStore = errors.New("engine: not a store")
 )
 
+// ErrJob: there is no such job, or not with that target.
+var ErrJob = errors.New("engine: no such job")
+
 // Errors of writing. Nothing of the transaction happened, unless said so.
 var (
 	// ErrBusy: the write lock is taken (TryBegin), or a transaction is open (Close).

@@ -22,6 +22,8 @@ const (
 	EventRotated
 	// EventSealed: Generation is sealed at Bytes; LSN is its last commit.
 	EventSealed
+	// EventPublished: the state of commit LSN is the timeline's head in the catalog.
+	EventPublished
 	// EventSchemaProjected: the catalog shows the tables and indexes as of LSN.
 	EventSchemaProjected
 	// EventBackgroundFailed: Err kept a background step from being done; it is
@@ -38,6 +40,7 @@ var eventNames = [...]string{
 	EventGenerationReady:  "generation ready",
 	EventRotated:          "rotated",
 	EventSealed:           "sealed",
+	EventPublished:        "published",
 	EventSchemaProjected:  "schema projected",
 	EventBackgroundFailed: "background step failed",
 	EventPoisoned:         "poisoned",

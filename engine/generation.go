@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
@@ -39,6 +40,10 @@ type generation struct {
 	// Guarded by Store.mu.
 	batch *batch // the last one with bytes in the file
 	info  GenerationInfo
+	// What the file contributes to the fingerprint of the store: the sum of its
+	// commits' contributions, known once it is sealed, and what its schema
+	// changes took away.
+	native, lost row.Sum
 }
 
 // Preallocation grows in steps that double, so that a small store stays small

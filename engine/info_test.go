@@ -79,7 +79,7 @@ func TestEvents(t *testing.T) {
 	for e := range events {
 		seen[e.Kind.String()]++
 	}
-	want := map[string]int{"recovered": 1, "schema projected": 2, "generation ready": 1, "rotated": 1, "sealed": 1}
+	want := map[string]int{"recovered": 1, "schema projected": 2, "generation ready": 1, "rotated": 1, "sealed": 1, "published": 1}
 	if !reflect.DeepEqual(seen, want) {
 		t.Errorf("%v, want %v", seen, want)
 	}

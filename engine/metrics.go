@@ -18,6 +18,8 @@ type Metrics struct {
 	Seals       uint64
 	Projections uint64 // of the schema into the catalog
 
+	Publications uint64 // of cuts as the timeline's head
+
 	RecoveredBytes int64 // read at open
 	DroppedBytes   int64 // of unsynced tails, at open
 }
@@ -32,8 +34,8 @@ func (m Metrics) MeanBatch() float64 {
 
 // String is one line.
 func (m Metrics) String() string {
-	return fmt.Sprintf("head=%d durable=%d commits=%d records=%d log_bytes=%d syncs=%d batch mean=%.2f peak=%d rotations=%d seals=%d",
-		m.Head, m.Durable, m.Commits, m.Records, m.LogBytes, m.Syncs, m.MeanBatch(), m.PeakBatch, m.Rotations, m.Seals)
+	return fmt.Sprintf("head=%d durable=%d commits=%d records=%d log_bytes=%d syncs=%d batch mean=%.2f peak=%d rotations=%d seals=%d publications=%d",
+		m.Head, m.Durable, m.Commits, m.Records, m.LogBytes, m.Syncs, m.MeanBatch(), m.PeakBatch, m.Rotations, m.Seals, m.Publications)
 }
 
 // Metrics returns the counters as of now.

@@ -26,14 +26,15 @@ import (
 type recovery struct {
 	s      *Store
 	replay *replay
-	shards []*shardLog  // by ordinal
-	last   LSN          // last commit replayed
-	synced LSN          // highest LSN that anything intact says was synced
-	limit  LSN          // last commit to replay
-	ended  func() error // asked before each commit, unless nil
-	marks  int          // logs whose head is a close mark
-	parts  []*shardLog  // that take part in the commit at hand
-	lacks  *shardLog    // where the first commit that is not whole is missing, if that is known
+	shards []*shardLog       // by ordinal
+	last   LSN               // last commit replayed
+	synced LSN               // highest LSN that anything intact says was synced
+	limit  LSN               // last commit to replay
+	head   *catalog.Timeline // the state the replay has to pass
+	ended  func() error      // asked before each commit, unless nil
+	marks  int               // logs whose head is a close mark
+	parts  []*shardLog       // that take part in the commit at hand
+	lacks  *shardLog         // where the first commit that is not whole is missing, if that is known
 	ends   []commitEnd
 	read   int64
 	sizes  tableBytes
@@ -73,6 +74,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	}
 	s.durable.Store(root)
 	s.synced.Store(root.mark())
+	s.pub.head = state.Timeline
 	s.head.Store(root)
 	s.stats.RecoveredBytes = r.read
 	r.sizes.addTo(s.logBytes)
@@ -85,6 +87,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	if err := r.finish(ctx); err != nil {
 		return err
 	}
+	r.collectUnpublished()
 	s.event(Event{Kind: EventRecovered, LSN: root.lsn, Bytes: r.read})
 	return nil
 }
@@ -104,8 +107,9 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		s.gens = append(s.gens, g)
 		l.newest = g.number
 		f := &logFile{generation: g, cat: c}
+		g.native = sumOf(c.Fingerprint)
 		switch {
-		case c.State == catalog.GenerationCollected, c.Generation < l.cat.ReplayFrom:
+		case c.State == catalog.GenerationCollected, c.Generation < l.cat.ReplayFrom && !c.InHead:
 			g.info = sealedInfo(g.info, &c)
 			l.cut = max(l.cut, g.info.LastLSN)
 		case c.Generation > l.cat.CurrentGeneration || l.cat.WriterEpoch == 0:
@@ -121,6 +125,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 			return nil, err
 		}
 	}
+	r.head = &state.Timeline
 	if err := r.merge(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type evidence struct {
 // later than the missing commit.
 func (r *recovery) judge() error {
 	missing := r.last + 1
-	synced := LSN(0)
+	synced := LSN(r.head.LSN) // what a head contains was synced
 	for _, l := range r.shards {
 		for _, f := range l.files {
 			if f.seal != nil {

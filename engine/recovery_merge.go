@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
@@ -114,7 +115,13 @@ func (r *recovery) apply() error {
 		r.ends = append(r.ends, commitEnd{l.lsn, f, f.end})
 	}
 	r.last++
-	r.replay.end(r.last)
+	if lost := r.replay.end(r.last); lost != (row.Sum{}) {
+		l := r.parts[0] // a schema change is in the first shard
+		l.files[l.at].lost = l.files[l.at].lost.Add(lost)
+	}
+	if err := r.compareHead(); err != nil {
+		return err
+	}
 	for _, l := range r.parts {
 		r.claim(LSN(l.next.SyncedLSN))
 		if err := r.pull(l); err != nil {

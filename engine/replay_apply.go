@@ -24,7 +24,8 @@ type replay struct {
 
 	// Of the transaction at hand.
 	records uint64
-	altered bool // it changed the schema
+	altered bool    // it changed the schema
+	lost    row.Sum // see end
 	touched []*replayTable
 
 	last    *replayTable // of the last row frame
@@ -228,5 +229,22 @@ func (r *replay) part(c wal.Commit, offset int64) error {
 	return nil
 }
 
-// end ends a transaction all of whose parts are replayed.
-func (r *replay) end(lsn LSN) { r.lsn, r.altered = lsn, false }
+// end ends a transaction all of whose parts are replayed. It returns what the
+// transaction took from the store's fingerprint beside its contributions: the
+// sums of dropped tables end with them.
+func (r *replay) end(lsn LSN) (lost row.Sum) {
+	lost = r.lost
+	r.lsn, r.altered, r.lost = lsn, false, row.Sum{}
+	return lost
+}
+
+// totals are those of the state as of the last commit.
+func (r *replay) totals() (t totals) {
+	for _, table := range r.tables {
+		if table.def.Durable {
+			t.rows += int64(table.rows.Len())
+			t.sum = t.sum.Add(table.sum)
+		}
+	}
+	return t
+}

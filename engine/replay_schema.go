@@ -31,6 +31,11 @@ func (r *replay) schema(s wal.Schema, offset int64) error {
 		}
 		tables[i] = t
 	}
+	for _, t := range r.tables {
+		if _, ok := next.slot(t.def.ID); !ok && t.def.Durable {
+			r.lost = r.lost.Sub(t.sum)
+		}
+	}
 	r.defs, r.tables, r.last, r.altered = next, tables, nil, true
 	return nil
 }

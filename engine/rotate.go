@@ -91,12 +91,14 @@ func (s *Store) rotate() *readiness {
 		defer s.mu.Unlock()
 		return c.wantNext()
 	}
+	s.takeCut()
 	var begun []*generation
 	for _, sh := range s.shards {
 		if !sh.used() {
 			continue
 		}
 		c.sealing = append(c.sealing, sh.gen)
+		s.pub.waiting = append(s.pub.waiting, sh.gen)
 		sh.gen, sh.ready = sh.ready[0], sh.ready[1:]
 		begun = append(begun, sh.gen)
 	}

@@ -63,13 +63,14 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 	err = s.cat.SealGeneration(ctx, catalog.Seal{
 		ShardID: int64(g.info.Shard), Generation: int64(g.number), ObjectID: int64(g.object),
 		ContentID: content, Digest: c.seal.Digest, Extent: extent,
-		FirstLSN: int64(c.first), LastLSN: int64(c.seal.LastLSN), Records: int64(c.records), Fingerprint: c.fingerprint(),
+		FirstLSN: int64(c.first), LastLSN: int64(c.seal.LastLSN), Records: int64(c.records), Fingerprint: sumBytes(c.sum()),
 	})
 	if err != nil {
 		return fmt.Errorf("engine: recording the seal of %s: %w", g.path, err)
 	}
 	s.mu.Lock()
 	g.info.State, g.info.Bytes = catalog.GenerationSealed, extent
+	g.native = c.sum()
 	s.stats.Seals++
 	f := g.file
 	g.file = nil
@@ -195,14 +196,12 @@ func (c *census) footer(g *generation) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fingerprint is the sum of all contributions, in the catalog's byte order.
-func (c *census) fingerprint() []byte {
-	var sum row.Sum
+// sum is the sum of all contributions.
+func (c *census) sum() (sum row.Sum) {
 	for _, k := range c.seal.Contributions {
 		sum = sum.Add(k.Sum)
 	}
-	b := binary.LittleEndian.AppendUint64(nil, sum[0])
-	return binary.LittleEndian.AppendUint64(b, sum[1])
+	return sum
 }
 
 // digestOf is the SHA-256 of the first n bytes.

@@ -2,15 +2,27 @@ package engine
 
 import "context"
 
-// sealLoop seals the generations that were rotated away from, oldest first. A
-// failure costs nothing but the seal, which the next open makes.
+// sealLoop seals the generations that were rotated away from, oldest first, and
+// publishes the cuts they end at. A failure costs nothing but the seal or the
+// publication, which the next open makes.
 func (s *Store) sealLoop() {
 	defer s.loops.Done()
 	ctx := context.Background()
 	for {
-		g := s.nextSeal()
-		if g == nil {
+		g, c := s.nextSeal()
+		if g == nil && c.lsn == 0 {
 			return
+		}
+		if g == nil {
+			err := s.publish(ctx, c)
+			s.mu.Lock()
+			s.pub.stuck = err
+			s.chores.attempted()
+			s.mu.Unlock()
+			if err != nil {
+				s.choreFailed(err)
+			}
+			continue
 		}
 		s.sealing.Lock() // waits for a running Check
 		err := s.seal(ctx, g)
@@ -29,19 +41,31 @@ func (s *Store) sealLoop() {
 	}
 }
 
-// nextSeal waits for a generation that can be sealed; nil means stop.
-func (s *Store) nextSeal() *generation {
+// manyCuts is how many cuts wait for seals to come to an end before one of them
+// is published in between.
+const manyCuts = 64
+
+// nextSeal waits for a generation that can be sealed or a cut that can be
+// published; neither means stop. Sealing goes first: a later cut publishes the
+// earlier ones as well.
+func (s *Store) nextSeal() (*generation, cut) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.chores
 	for {
 		if s.pipe.cause == nil {
-			if g := c.sealable(s.synced.Load().lsn); g != nil {
-				return g
+			g := c.sealable(s.synced.Load().lsn)
+			if g == nil || len(s.pub.cuts) >= manyCuts {
+				if c, ok := s.readyCut(); ok {
+					return nil, c
+				}
+			}
+			if g != nil {
+				return g, cut{}
 			}
 		}
 		if c.stop {
-			return nil
+			return nil, cut{}
 		}
 		c.seals.Wait()
 	}

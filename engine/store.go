@@ -43,6 +43,8 @@ type Store struct {
 	mu     sync.Mutex
 	pipe   pipeline
 	chores chores
+	pub    publisher
+	jobs   jobs
 	gens   []*generation // all, those of a shard in log order
 	stats  Metrics
 	told   LSN // what LOCK says
@@ -99,6 +101,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		// The log is what counts; the next open tries again.
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
+	s.publishAtOpen(ctx)
 	s.writeLock(s.synced.Load().lsn)
 	s.syncing.Add(1)
 	s.loops.Add(2)
@@ -156,6 +159,12 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 	}
 	s.cat = cat
 	var state catalog.State
+	if _, err := cat.ResolvePublications(ctx); err != nil {
+		return catalog.State{}, fmt.Errorf("engine: %w", err)
+	}
+	if _, err := cat.AbandonJobs(ctx); err != nil {
+		return catalog.State{}, fmt.Errorf("engine: %w", err)
+	}
 	if s.opts.Create {
 		state, err = cat.Initialize(ctx, catalog.Creation{Shards: s.opts.Shards, GenerationSize: s.opts.GenerationSize})
 	} else {
@@ -212,7 +221,10 @@ func (s *Store) Close() error {
 		}
 	}
 	// The write lock is kept for ever: no transaction starts after this.
+	s.mu.Lock()
 	close(s.closing)
+	s.mu.Unlock()
+	s.jobs.running.Wait()
 	s.stopLoops()
 	err := s.Poisoned()
 	if err == nil {

@@ -63,6 +63,9 @@ func (s *Store) appended(next *root, ddl bool) {
 	if p.cause != nil {
 		return // a sync failed meanwhile; what was appended is not built on
 	}
+	if ddl {
+		s.lose(s.head.Load(), next)
+	}
 	s.head.Store(next)
 	b := p.gathering
 	b.last = mark{next.lsn, next.schema}

@@ -14,9 +14,11 @@ type section struct{ title, query string }
 // person can ask the same in SQL.
 var inspectSections = []section{
 	{"tables", `SELECT * FROM tidemark_tables`},
+	{"timelines", `SELECT name, revision, world_id, representation_id, lsn, live_count, entry_count FROM catalog.timeline_heads`},
 	{"generations", `SELECT * FROM tidemark_generations`},
 	{"objects", `SELECT object_id, kind, state, relative_path FROM catalog.objects ORDER BY object_id`},
 	{"pins", `SELECT * FROM catalog.owner_pins`},
+	{"jobs", `SELECT * FROM tidemark_jobs`},
 	{"settings", `SELECT * FROM tidemark_settings`},
 	{"stats", `SELECT * FROM tidemark_stats`},
 }

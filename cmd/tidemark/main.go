@@ -41,6 +41,7 @@ var commands = []command{
 	{"export", "[flags] DIR OUT.db|.sql|.csv|- [TABLE…]", "write a SQLite file, a script or a table", runExport},
 	{"inspect", "DIR", "show tables, generations, objects and pins", runInspect},
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
+	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
 	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
 }

@@ -1,0 +1,71 @@
+package driver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
+)
+
+// jobsTable lists jobs, and runs one for a row inserted.
+const jobsTable = "tidemark_jobs"
+
+// laterJobs are the kinds of the documented surface that do not work yet.
+var laterJobs = []string{"compact", "index", "gc", "verify", "backup"}
+
+// jobRows are the rows of tidemark_jobs, oldest first.
+func jobRows(c *conn) ([][]row.Value, error) {
+	list, err := c.store.Jobs(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	text := func(s string) row.Value {
+		if s == "" {
+			return row.Value{}
+		}
+		return row.TextValue(s)
+	}
+	rows := make([][]row.Value, len(list))
+	for i, j := range list {
+		rows[i] = []row.Value{
+			row.IntValue(j.ID), row.TextValue(j.Kind), text(j.Target), row.TextValue(j.State),
+			row.IntValue(j.Done), row.IntValue(j.Total), text(j.StartedAt), text(j.EndedAt), text(j.Error),
+		}
+	}
+	return rows, nil
+}
+
+// orderJob notes a row inserted into tidemark_jobs.
+func (c *conn) orderJob(vals []row.Value) error {
+	if c.order != nil {
+		return newError("", ErrGeneric, "a statement can insert one row into %s", jobsTable)
+	}
+	for i, v := range vals {
+		if i != 1 && i != 2 && !v.IsNull() {
+			return newError("", ErrGeneric, "%s takes kind and target; the store fills in the rest", jobsTable)
+		}
+	}
+	r := engine.JobRequest{LockTimeout: c.busyTimeout}
+	if r.LockTimeout <= 0 {
+		r.LockTimeout = -1
+	}
+	for i, to := range []*string{&r.Kind, &r.Target} {
+		switch v := vals[1+i]; {
+		case v.IsNull():
+		case v.Kind() == row.Text:
+			*to = strings.Clone(v.Bytes())
+		default:
+			return newError("", ErrGeneric, "%s must be text", []string{"kind", "target"}[i])
+		}
+	}
+	switch {
+	case slices.Contains(laterJobs, r.Kind):
+		return notAvailable("", "a job of kind "+r.Kind)
+	case r.Kind == "":
+		return newError("", ErrGeneric, "a job needs a kind: %s", engine.JobCheckpoint)
+	}
+	c.order = &order{r}
+	return nil
+}

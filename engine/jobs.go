@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
+
+// JobCheckpoint is the kind of a job that runs Checkpoint.
+const JobCheckpoint = "checkpoint"
+
+// Job is a piece of administrative work, as the catalog keeps it.
+type Job = catalog.Job
+
+// JobRequest says what RunJob is to do.
+type JobRequest struct {
+	Kind   string // JobCheckpoint
+	Target string // what it is done to; "" is the whole store
+	// LockTimeout bounds each wait for the write lock: past it the job fails
+	// with ErrBusy. 0 waits until the context ends, a negative one not at all.
+	LockTimeout time.Duration
+	// Progress, when set, is told how far the job is.
+	Progress func(done, total int64)
+}
+
+// jobs are the running jobs of this process.
+type jobs struct {
+	running sync.WaitGroup // Add under Store.mu, before closing is closed
+
+	mu   sync.Mutex
+	live map[int64]*Job // by id: Done and Total are ahead of the catalog's
+}
+
+// RunJob does a piece of administrative work and returns when it has ended. The
+// catalog has a row of it from the beginning, with how it ended afterwards; a
+// row that still runs when a store is opened belongs to a process that is gone,
+// and is marked as failed. The error is the job's; the Job returned tells its id
+// in that case, too, unless it never began.
+func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
+	work, err := s.workOf(r)
+	if err != nil {
+		return Job{}, err
+	}
+	s.mu.Lock()
+	if err := s.closed(); err != nil {
+		s.mu.Unlock()
+		return Job{}, err
+	}
+	s.jobs.running.Add(1)
+	s.mu.Unlock()
+	defer s.jobs.running.Done()
+	if err := s.Poisoned(); err != nil {
+		return Job{}, err
+	}
+	job, err := s.cat.StartJob(ctx, r.Kind, r.Target)
+	if err != nil {
+		return Job{}, fmt.Errorf("engine: starting a job: %w", err)
+	}
+	live := job
+	s.jobs.mu.Lock()
+	if s.jobs.live == nil {
+		s.jobs.live = map[int64]*Job{}
+	}
+	s.jobs.live[job.ID] = &live
+	s.jobs.mu.Unlock()
+	failure := work(ctx, func(done, total int64) {
+		s.jobs.mu.Lock()
+		live.Done, live.Total = done, total
+		s.jobs.mu.Unlock()
+		if r.Progress != nil {
+			r.Progress(done, total)
+		}
+	})
+	s.jobs.mu.Lock()
+	job.Done, job.Total = live.Done, live.Total
+	s.jobs.mu.Unlock()
+	// The work is done, or not, whatever became of the context.
+	ended := s.cat.EndJob(context.WithoutCancel(ctx), job.ID, job.Done, job.Total, failure)
+	s.jobs.mu.Lock()
+	delete(s.jobs.live, job.ID)
+	s.jobs.mu.Unlock()
+	if failure != nil {
+		return job, failure
+	}
+	if ended != nil {
+		return job, fmt.Errorf("engine: recording the end of job %d, which succeeded: %w", job.ID, ended)
+	}
+	return job, nil
+}
+
+// workOf returns what a job does.
+func (s *Store) workOf(r JobRequest) (func(context.Context, func(done, total int64)) error, error) {
+	if r.Kind != JobCheckpoint {
+		return nil, fmt.Errorf("%w: kind %q, must be %q", ErrJob, r.Kind, JobCheckpoint)
+	}
+	if r.Target != "" {
+		return nil, fmt.Errorf("%w: a %s has no target, it is of the whole store", ErrJob, r.Kind)
+	}
+	return func(ctx context.Context, progress func(done, total int64)) error {
+		return s.checkpoint(ctx, r.LockTimeout, progress)
+	}, nil
+}
+
+// Jobs lists the jobs that the catalog keeps, running ones with their progress.
+func (s *Store) Jobs(ctx context.Context) ([]Job, error) {
+	list, err := s.cat.Jobs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	for i := range list {
+		if live := s.jobs.live[list[i].ID]; live != nil {
+			list[i].Done, list[i].Total = live.Done, live.Total
+		}
+	}
+	return list, nil
+}
