@@ -43,7 +43,8 @@ type replayTable struct {
 	colIDs []uint32
 	base   *Table     // what a root shows while nothing changed; its def is def
 	rows   replayRows // if owned
-	sum    row.Sum
+	sum    row.Sum // of the rows, and their number
+	count  int64
 	owned  bool // some rows are not base's
 	stale  bool // base does not show rows
 
@@ -60,7 +61,7 @@ func newReplay(base *root) *replay {
 }
 
 func newReplayTable(t *Table) *replayTable {
-	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, sum: t.sum}
+	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, sum: t.sum, count: int64(t.Len())}
 }
 
 func damaged(offset int64, format string, args ...any) error {
@@ -217,6 +218,7 @@ func (r *replay) part(c wal.Commit, offset int64) error {
 				c.LSN, k.Rows, k.Sum, t.def.Name, t.tally.rows, t.tally.sum)
 		}
 		t.sum = t.sum.Add(t.tally.sum)
+		t.count += t.tally.rows
 		t.tally = tally{}
 	}
 	for _, t := range r.touched {
@@ -242,7 +244,7 @@ func (r *replay) end(lsn LSN) (lost row.Sum) {
 func (r *replay) totals() (t totals) {
 	for _, table := range r.tables {
 		if table.def.Durable {
-			t.rows += int64(table.rows.Len())
+			t.rows += table.count
 			t.sum = t.sum.Add(table.sum)
 		}
 	}
