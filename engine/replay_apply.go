@@ -43,7 +43,7 @@ type replayTable struct {
 	colIDs []uint32
 	base   *Table     // what a root shows while nothing changed; its def is def
 	rows   replayRows // if owned
-	sum    row.Sum // of the rows, and their number
+	sum    row.Sum    // of the rows, and their number
 	count  int64
 	owned  bool // some rows are not base's
 	stale  bool // base does not show rows
