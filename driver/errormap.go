@@ -5,7 +5,9 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine"
@@ -80,6 +82,10 @@ func wrapError(op string, err error) error {
 	if errors.As(err, &native) {
 		return nativeError(op, err, native)
 	}
+	var system syscall.Errno
+	if errors.As(err, &system) {
+		return coded(op, systemCode(system), err, "")
+	}
 	return coded(op, ErrGeneric, err, "")
 }
 
@@ -115,6 +121,17 @@ func catalogError(op string, err error, refused *catalog.Error) *Error {
 		return coded(op, ErrMisuse, err, "")
 	}
 	return coded(op, ErrInternal, err, "")
+}
+
+// systemCode is the code of an operation on a file that failed.
+func systemCode(err syscall.Errno) Code {
+	switch {
+	case err == syscall.ENOSPC, err == syscall.EDQUOT:
+		return ErrFull
+	case errors.Is(err, fs.ErrPermission):
+		return ErrCantOpen
+	}
+	return ErrIO
 }
 
 // nativeError carries over an error of SQLite itself.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -68,6 +70,18 @@ func TestWrapError(t *testing.T) {
 			[]error{ErrCorrupt}, []error{ErrIO}, "", 11,
 		},
 		{"full", fmt.Errorf("commit: %w", engine.ErrFull), "database or disk is full", []error{ErrFull, engine.ErrFull}, nil, "", 13},
+		{
+			"failed file operation", fmt.Errorf("engine: header of x: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.EIO}),
+			"engine: header of x: write x: " + syscall.EIO.Error(), []error{ErrIO, syscall.EIO}, []error{ErrGeneric, ErrFull}, "", 10,
+		},
+		{
+			"no space, not for a transaction", &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC},
+			"mkdir x: " + syscall.ENOSPC.Error(), []error{ErrFull, syscall.ENOSPC}, []error{ErrIO}, "", 13,
+		},
+		{
+			"no permission", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES},
+			"open x: " + syscall.EACCES.Error(), []error{ErrCantOpen, fs.ErrPermission}, []error{ErrIO}, "", 14,
+		},
 		{"busy", engine.ErrBusy, "database is locked", []error{ErrBusy}, []error{ErrBusySnapshot}, "", 5},
 		{"stale snapshot", ErrBusySnapshot, "database is locked", []error{ErrBusy, ErrBusySnapshot}, nil, "", 517},
 		{"read only", ErrReadOnly, "attempt to write a readonly database", []error{ErrReadOnly}, []error{ErrBusy}, "", 8},
