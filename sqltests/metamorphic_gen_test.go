@@ -30,6 +30,7 @@ type metaGen struct {
 	saves  [][]string      // their savepoints
 	ops    []metaOp
 	now    int // the session
+	faults bool
 }
 
 // drawMetaList draws a list of n operations after those that fill some tables.
@@ -40,6 +41,7 @@ func drawMetaList(seed uint64, n int) metaList {
 			g.strict[name] = g.in(4)
 		}
 		sessions := []int{1, 1, 2, 2, 3}[g.between(0, 4)]
+		g.faults = !g.in(3)
 		g.within, g.saves = make([]bool, sessions), make([][]string, sessions)
 		for _, name := range metaNames[:5] {
 			if !g.in(3) {
@@ -118,11 +120,16 @@ func (g *metaGen) operation() {
 		g.repeat()
 	case n <= 88:
 		g.define()
-	case n <= 96:
+	case n <= 90 || n <= 95 && !g.faults:
 		g.add(metaOp{verb: metaDump})
+	case n <= 95:
+		g.fault()
 	default:
-		g.add(metaOp{verb: metaVerb(g.one(string(metaCheck), string(metaReopen), string(metaCrash)))})
-		if g.ops[len(g.ops)-1].verb != metaCheck {
+		o := metaOp{verb: metaVerb(g.one(string(metaCheck), string(metaReopen), string(metaCrash), string(metaCheckpoint)))}
+		if o.verb == metaCrash {
+			o.text = fmt.Sprint(g.between(0, metaCrashes-1))
+		}
+		if g.add(o); o.verb == metaReopen || o.verb == metaCrash {
 			clear(g.within)
 			clear(g.saves)
 		}

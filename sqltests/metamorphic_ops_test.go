@@ -41,6 +41,9 @@ const (
 	metaCheck  metaVerb = "check"
 	metaReopen metaVerb = "reopen"
 	metaCrash  metaVerb = "crash"
+	// These are about the store alone: plain SQLite does nothing.
+	metaCheckpoint metaVerb = "checkpoint"
+	metaFault      metaVerb = "fault" // a metaFailure, armed from now on
 )
 
 const metaArgs = " <- "
@@ -115,7 +118,11 @@ func parseMetaList(text string) (l metaList, err error) {
 			}
 		}
 		switch o.verb {
-		case metaExec, metaRows, metaOpen, metaDrain, metaDump, metaCheck, metaReopen, metaCrash:
+		case metaExec, metaRows, metaOpen, metaDrain, metaDump, metaCheck, metaReopen, metaCrash, metaCheckpoint:
+		case metaFault:
+			if _, err := parseMetaFailure(text); err != nil {
+				return l, fmt.Errorf("%q: %w", line, err)
+			}
 		default:
 			return l, fmt.Errorf("%q has an unknown verb", line)
 		}

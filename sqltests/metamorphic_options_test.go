@@ -14,7 +14,8 @@ import (
 	"github.com/tidemarkdb/tidemark/driver"
 )
 
-// metaOptions are what must not change a history, each with its default first.
+// metaOptions are what must not change a history, but for acknowledged commits
+// that a crash may take back without sync=full, each with its default first.
 // Names with an @ are ways of the runner, the others keys of the DSN; a value
 // that this version refuses by name is left out.
 var metaOptions = []metaOption{
@@ -23,6 +24,7 @@ var metaOptions = []metaOption{
 	{"sync", []string{"full", "normal", "off"}},
 	{"shards", []string{"1", "3", "8"}},
 	{"txlock", []string{"deferred", "immediate"}},
+	{"@disk", []string{"files", "memory"}},             // a crash kills a process, or stops the disk before what was not synced
 	{"@pool", []string{"own", "1", "2", "4"}},          // connections of a pool, or one for each session
 	{"@text", []string{"plain", "prepared", "kept"}},   // statements are prepared for one use, or for all
 	{"@begin", []string{"text", "api"}},                // BEGIN and COMMIT are texts or BeginTx and Commit

@@ -13,9 +13,39 @@ func reduceMeta(l metaList, limit time.Duration, fails func(metaList) bool) meta
 	end := time.Now().Add(limit)
 	l = fewerSessions(reduceOps(l, end, fails), fails)
 	for i := range l.ops {
+		if l.ops[i].verb == metaFault {
+			l = plainerFault(l, i, end, fails)
+		}
 		l = reduceRows(l, i, end, fails)
 	}
 	return l
+}
+
+// plainerFault makes a fault as weak as it may be.
+func plainerFault(l metaList, i int, end time.Time, fails func(metaList) bool) metaList {
+	for again := true; again; {
+		again = false
+		f, err := parseMetaFailure(l.ops[i].text)
+		if err != nil {
+			return l
+		}
+		for _, text := range f.plainer() {
+			next := l.with(slices.Clone(l.ops))
+			if next.ops[i].text = text; time.Now().Before(end) && fails(next) {
+				l, again = next, true
+				break
+			}
+		}
+	}
+	return l
+}
+
+// tries is how often a list is run before it is said not to fail.
+func (l metaList) tries() int {
+	if slices.ContainsFunc(l.ops, func(o metaOp) bool { return o.verb == metaFault }) {
+		return 3
+	}
+	return 1
 }
 
 // reduceRows leaves out rows of one operation.

@@ -5,23 +5,22 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
-// A metaRun runs one list on one database and writes down what can be seen: an
-// entry for each operation.
+// A metaRun is one database with the sessions of a list. Each operation gives an
+// entry, what can be seen of it.
 type metaRun struct {
 	ctx      context.Context
-	list     metaList
+	n        int     // sessions
 	set      metaSet // nil for plain SQLite
 	base     metaBase
 	db       *sql.DB
+	watch    *sql.DB // looks on, with one connection that no session uses
 	sessions []*metaSession
 	kept     map[string]*sql.Stmt // of the pool
-	want     []string             // what plain SQLite showed; nil while it is asked
+	failed   error                // of the last operation, as the driver told it
 }
 
 // metaSession is what one user of the database has open.
@@ -35,39 +34,6 @@ type metaSession struct {
 	kept   map[string]*sql.Stmt
 }
 
-// runMeta runs a list below dir, on plain SQLite when set is nil; want is then
-// what that showed. An error is one of the runner's own operations: opening,
-// closing, copying.
-func runMeta(list metaList, set metaSet, dir string, want []string) (history []string, err error) {
-	if dir, err = os.MkdirTemp(dir, ""); err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	r := &metaRun{ctx: context.Background(), list: list, set: set, base: &metaPlain{dir}, want: want}
-	if set != nil {
-		if list.sessions > 1 {
-			set = set.with("txlock", "deferred") // others notice who has the lock
-			r.set = set
-		}
-		r.base = &metaStore{dir: dir, query: set.query()}
-	}
-	if err := r.open(); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	for i, o := range slices.Concat(list.ops, metaEpilogue(list.sessions)) {
-		if err := r.reopenBetween(i); err != nil {
-			return history, fmt.Errorf("reopen before %q: %w", o, err)
-		}
-		entry, err := r.do(i, o)
-		if err != nil {
-			return history, fmt.Errorf("%q: %w", o, err)
-		}
-		history = append(history, entry)
-	}
-	return history, nil
-}
-
 // metaEpilogue ends all transactions and looks at everything, twice.
 func metaEpilogue(sessions int) (ops []metaOp) {
 	for i := range sessions {
@@ -79,20 +45,26 @@ func metaEpilogue(sessions int) (ops []metaOp) {
 	return ops
 }
 
-func (r *metaRun) open() error {
-	db, err := r.base.open()
-	if err != nil {
-		return err
-	}
-	r.db, r.kept, r.sessions = db, map[string]*sql.Stmt{}, nil
-	if n := r.pool(); n > 0 {
-		db.SetMaxOpenConns(n)
-		db.SetMaxIdleConns(n)
-	}
-	for range r.list.sessions {
+func (r *metaRun) open() (err error) {
+	r.kept, r.sessions, r.failed = map[string]*sql.Stmt{}, nil, nil
+	for range r.n {
 		r.sessions = append(r.sessions, &metaSession{})
 	}
-	return db.PingContext(r.ctx)
+	if r.db, err = r.base.open(); err != nil {
+		return err
+	}
+	if n := r.pool(); n > 0 {
+		r.db.SetMaxOpenConns(n)
+		r.db.SetMaxIdleConns(n)
+	}
+	if r.watch, err = r.base.open(); err == nil {
+		r.watch.SetMaxOpenConns(1)
+		err = r.db.PingContext(r.ctx)
+	}
+	if err != nil {
+		err = errors.Join(err, r.close())
+	}
+	return err
 }
 
 // pool is the number of connections that all sessions share, at least one for
@@ -101,7 +73,7 @@ func (r *metaRun) pool() int {
 	n := 0
 	if v := r.set["@pool"]; v != "" && v != "own" {
 		fmt.Sscan(v, &n)
-		n = max(n, r.list.sessions)
+		n = max(n, r.n)
 	}
 	return n
 }
@@ -121,9 +93,13 @@ func (r *metaRun) close() error {
 		}
 		s.unpin()
 	}
+	var watch error
+	if r.watch != nil {
+		watch = r.watch.Close()
+	}
 	err := r.db.Close()
-	r.db = nil
-	return err
+	r.db, r.watch = nil, nil
+	return errors.Join(watch, err)
 }
 
 // unpin gives the session's connection back.
@@ -140,48 +116,20 @@ func (s *metaSession) unpin() {
 	s.conn, s.tx, s.kept = nil, nil, nil
 }
 
-// reopenBetween opens the store again, where no session would notice.
-func (r *metaRun) reopenBetween(i int) error {
-	how := r.set["@reopen"]
-	if how == "" || how == "never" || i%4 != 3 || slices.ContainsFunc(r.sessions, func(s *metaSession) bool { return s.within || s.cursor != nil }) {
-		return nil
-	}
-	return r.reopen(how == "killed")
+// idle reports whether no session would notice that the database was opened
+// again.
+func (r *metaRun) idle() bool {
+	return !slices.ContainsFunc(r.sessions, func(s *metaSession) bool { return s.within || s.cursor != nil })
 }
 
-func (r *metaRun) reopen(killed bool) error {
-	if killed {
-		if err := r.base.image(); err != nil {
-			return err
-		}
-	}
-	if err := r.close(); err != nil {
-		return fmt.Errorf("close: %w", err)
-	}
-	if killed {
-		if err := r.base.crash(); err != nil {
-			return err
-		}
-	}
-	return r.open()
-}
-
-// do runs one operation and returns its entry, with the rows it drains at the end.
-func (r *metaRun) do(i int, o metaOp) (string, error) {
-	drained := ""
+// drainFor reads the open rows that an operation ends.
+func (r *metaRun) drainFor(o metaOp) (drained string) {
 	for n, s := range r.sessions {
 		if n == o.session || o.verb == metaReopen || o.verb == metaCrash {
 			drained += s.drain()
 		}
 	}
-	out, err := r.doOnce(o)
-	// A store takes its own write lock to begin a generation, so it may be busy
-	// although no session is the reason.
-	for try := 0; try < 200 && err == nil && i < len(r.want) && isBusy(out) && !isBusy(r.want[i]); try++ {
-		time.Sleep(time.Millisecond)
-		out, err = r.doOnce(o)
-	}
-	return out + metaDrained + drained, err
+	return drained
 }
 
 // metaDrained stands before the rows of an earlier operation.
@@ -189,11 +137,11 @@ const metaDrained = "\nopen rows: "
 
 func isBusy(entry string) bool { return strings.HasPrefix(entry, "error 5 ") }
 
-func (r *metaRun) doOnce(o metaOp) (string, error) {
+// do runs one operation and returns its entry. An error is one of the runner.
+func (r *metaRun) do(o metaOp) (string, error) {
+	r.failed = nil
 	s := r.sessions[o.session]
 	switch o.verb {
-	case metaReopen, metaCrash:
-		return "", r.reopen(o.verb == metaCrash)
 	case metaExec:
 		return r.exec(s, o)
 	case metaRows:
@@ -204,8 +152,24 @@ func (r *metaRun) doOnce(o metaOp) (string, error) {
 		return r.dump(s, o)
 	case metaCheck:
 		return r.check(s)
+	case metaCheckpoint:
+		return r.checkpoint()
 	}
 	return "", nil
+}
+
+// checkpoint waits for the write lock, so nobody may have it.
+func (r *metaRun) checkpoint() (string, error) {
+	if slices.ContainsFunc(r.sessions, func(s *metaSession) bool { return s.within }) {
+		return "in a transaction", nil
+	}
+	c, err := r.watch.Conn(r.ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	r.failed = r.base.checkpoint(r.ctx, c)
+	return "", r.failed
 }
 
 func (r *metaRun) check(s *metaSession) (string, error) {
@@ -221,7 +185,7 @@ func (r *metaRun) check(s *metaSession) (string, error) {
 		defer c.Close()
 	}
 	list, err := r.base.check(r.ctx, c)
-	if err != nil {
+	if r.failed = err; err != nil {
 		return "", fmt.Errorf("check: %w", err)
 	}
 	return "findings: " + strings.Join(list, "; "), nil
@@ -236,12 +200,35 @@ func (r *metaRun) dump(s *metaSession, o metaOp) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if strings.Contains(text, "sqlite_sequence WHERE") && strings.HasPrefix(rows, "error 1 no such table") {
-			rows = "" // native SQLite keeps the empty table for ever
-		}
-		fmt.Fprintf(&b, "%s\n%s\n", text, rows)
+		metaDumped(&b, text, rows)
 	}
 	return b.String(), nil
+}
+
+// committed is the dump of what somebody sees who has no part in a transaction.
+func (r *metaRun) committed() (string, error) {
+	var b strings.Builder
+	for _, text := range metaDumps() {
+		rows, err := r.watch.QueryContext(r.ctx, text)
+		var lines []string
+		if err == nil {
+			lines, err = readRows(rows)
+			err = errors.Join(err, rows.Close())
+		}
+		out, err := metaLines(metaOp{}, lines, err)
+		if err != nil {
+			return "", err
+		}
+		metaDumped(&b, text, out)
+	}
+	return b.String(), nil
+}
+
+func metaDumped(b *strings.Builder, text, rows string) {
+	if strings.Contains(text, "sqlite_sequence WHERE") && strings.HasPrefix(rows, "error 1 no such table") {
+		rows = "" // native SQLite keeps the empty table for ever
+	}
+	fmt.Fprintf(b, "%s\n%s\n", text, rows)
 }
 
 func metaDumps() []string {

@@ -81,7 +81,7 @@ func (r *metaRun) exec(s *metaSession, o metaOp) (string, error) {
 	}
 	res, err := r.execute(s, o)
 	out := "ok"
-	if err != nil {
+	if r.failed = err; err != nil {
 		if code(err) < 0 {
 			return "", err
 		}
@@ -197,6 +197,7 @@ func (r *metaRun) query(s *metaSession, o metaOp) (string, error) {
 		err = errors.Join(err, rows.Close())
 		done()
 	}
+	r.failed = errors.Join(r.failed, err)
 	return metaLines(o, lines, err)
 }
 
@@ -222,7 +223,7 @@ func metaLines(o metaOp, lines []string, err error) (string, error) {
 // openRows leaves the rows for later: both databases step to the first one.
 func (r *metaRun) openRows(s *metaSession, o metaOp) (string, error) {
 	rows, done, err := r.start(s, o)
-	if err != nil {
+	if r.failed = err; err != nil {
 		return metaLines(o, nil, err)
 	}
 	s.cursor, s.from, s.done = rows, o, done

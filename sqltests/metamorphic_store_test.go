@@ -11,62 +11,105 @@ import (
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
 	"modernc.org/sqlite"
 )
 
 // metaBase is a database that a list runs on: a store or plain SQLite.
 type metaBase interface {
-	// open opens it; what there is stays.
+	// open opens it once more; what there is stays.
 	open() (*sql.DB, error)
-	// image puts aside what a kill would leave at this moment.
-	image() error
-	// crash puts the image in the place of the database, which is closed.
-	crash() error
 	check(context.Context, *sql.Conn) ([]string, error)
+	checkpoint(context.Context, *sql.Conn) error
 }
 
-// metaStore is a store.
+// metaStore is a store. Its log is in files, of which a crash leaves what a kill
+// would, or on a simulated disk, which may lose what was not synced.
 type metaStore struct {
 	dir   string // of this list
 	query string
+	mem   bool
 	n     int // of the copy that is in use
+	disk  *metaDisk
+	next  *vfs.Mem // what the next crash leaves, when in memory
+}
+
+// metaDisk is where the log is, with the faults that are armed.
+type metaDisk struct {
+	mem    *vfs.Mem // nil when it is in files
+	fault  *vfs.Fault
+	before int  // faults when the store was opened
+	crash  bool // a poisoned store crashes
+}
+
+func newMetaDisk(mem *vfs.Mem, dir string) *metaDisk {
+	if mem != nil {
+		return &metaDisk{mem: mem, fault: vfs.NewFault(mem)}
+	}
+	return &metaDisk{fault: vfs.NewFault(vfs.OS(dir))}
+}
+
+func newMetaStore(dir string, set metaSet) *metaStore {
+	s := &metaStore{dir: dir, query: set.query(), mem: set["@disk"] == "memory"}
+	var mem *vfs.Mem
+	if s.mem {
+		mem = vfs.NewMem()
+	}
+	s.disk = newMetaDisk(mem, s.path())
+	return s
 }
 
 func (s *metaStore) path() string { return filepath.Join(s.dir, fmt.Sprint("store", s.n)) }
 
 func (s *metaStore) open() (*sql.DB, error) {
-	return sql.Open("tidemark", s.path()+"?"+s.query)
+	cfg, err := driver.ParseDSN(s.path() + "?" + s.query)
+	if err != nil {
+		return nil, err
+	}
+	cfg.FS = s.disk.fault
+	connector, err := driver.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
 }
 
-// image copies the directory. Everything is read twice and must be the same, so
-// the copy is what was there between the two readings although the store may
-// work in the background.
-func (s *metaStore) image() error {
+// image puts aside what a crash would leave at this moment; which says what of
+// that. Everything is read twice and must be the same, so the copy is what was
+// there between the two readings although the store may work in the background.
+func (s *metaStore) image(which int) error {
 	var last map[string][]byte
-	for range 100 {
+	for at := -1; ; {
+		was := at
+		if s.mem {
+			at = s.disk.mem.Ops()
+		}
 		files, err := readTree(s.path())
 		if err != nil {
 			return err
 		}
-		if last == nil || !sameTree(last, files) {
+		if last == nil || was != at || !sameTree(last, files) {
 			last = files
 			continue
 		}
-		to := filepath.Join(s.dir, fmt.Sprint("store", s.n+1))
-		for name, b := range files {
-			p := filepath.Join(to, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o777), os.WriteFile(p, b, 0o666)); err != nil {
-				return err
+		if s.mem {
+			left := 0
+			for _, m := range s.disk.mem.CrashImages(at, vfs.CrashOptions{Seed: uint64(which), Max: 1, Mixtures: 3}) {
+				if s.next = m; left == which {
+					break
+				}
+				left++
 			}
 		}
-		return nil
+		return writeTree(filepath.Join(s.dir, fmt.Sprint("store", s.n+1)), files)
 	}
-	return errors.New("the store does not come to rest")
 }
 
+// crash puts the image in the place of the store, which is closed.
 func (s *metaStore) crash() error {
 	err := os.RemoveAll(s.path())
 	s.n++
+	s.disk = newMetaDisk(s.next, s.path())
 	return err
 }
 
@@ -76,6 +119,14 @@ func (s *metaStore) check(ctx context.Context, c *sql.Conn) ([]string, error) {
 		return nil, err
 	}
 	return checkAll(ctx, st)
+}
+
+func (s *metaStore) checkpoint(ctx context.Context, c *sql.Conn) error {
+	st, err := driver.Raw(c)
+	if err != nil {
+		return err
+	}
+	return st.Checkpoint(ctx, nil)
 }
 
 func readTree(dir string) (map[string][]byte, error) {
@@ -93,6 +144,16 @@ func readTree(dir string) (map[string][]byte, error) {
 		return err
 	})
 	return out, err
+}
+
+func writeTree(dir string, files map[string][]byte) error {
+	for name, b := range files {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o777), os.WriteFile(p, b, 0o666)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // skipGone forgives that a file was removed while the tree was read.
@@ -117,15 +178,29 @@ func sameTree(a, b map[string][]byte) bool {
 
 // metaPlain is plain SQLite, in WAL mode, in which readers and one writer do not
 // wait for each other.
-type metaPlain struct{ dir string }
-
-func (p *metaPlain) open() (*sql.DB, error) {
-	return sql.Open("sqlite", "file:"+filepath.Join(p.dir, "plain.db")+"?_pragma=busy_timeout(0)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
+type metaPlain struct {
+	dir string
+	n   int // of the copy that is in use
 }
 
-// A close rolls back what a kill would.
-func (p *metaPlain) image() error { return nil }
-func (p *metaPlain) crash() error { return nil }
+func (p *metaPlain) path() string { return filepath.Join(p.dir, fmt.Sprint("plain", p.n)) }
+
+func (p *metaPlain) open() (*sql.DB, error) {
+	if err := os.MkdirAll(p.path(), 0o777); err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", "file:"+filepath.Join(p.path(), "plain.db")+"?_pragma=busy_timeout(0)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
+}
+
+// image is the database as of the last commit.
+func (p *metaPlain) image() (map[string][]byte, error) { return readTree(p.path()) }
+
+// restore puts an image in the place of the database, which is closed.
+func (p *metaPlain) restore(image map[string][]byte) error {
+	old := p.path()
+	p.n++
+	return errors.Join(os.RemoveAll(old), writeTree(p.path(), image))
+}
 
 func (p *metaPlain) check(ctx context.Context, c *sql.Conn) ([]string, error) {
 	lines, err := modelRows(ctx, c, "PRAGMA integrity_check")
@@ -134,6 +209,8 @@ func (p *metaPlain) check(ctx context.Context, c *sql.Conn) ([]string, error) {
 	}
 	return lines, err
 }
+
+func (p *metaPlain) checkpoint(context.Context, *sql.Conn) error { return nil }
 
 // metaError is an error's code and message, the same for both.
 func metaError(err error) string {

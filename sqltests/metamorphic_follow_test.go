@@ -1,0 +1,66 @@
+package sqltests
+
+import "testing"
+
+// TestMetamorphicFollows runs lists whose faults and crashes leave plain SQLite
+// something to follow.
+func TestMetamorphicFollows(t *testing.T) {
+	const begin = `
+		0 exec CREATE TABLE t0(k INTEGER PRIMARY KEY, a)
+		0 exec INSERT INTO t0 VALUES(1, 1)
+		0 checkpoint
+`
+	for _, c := range []struct {
+		name, list string
+		set        metaSet
+		happened   func(metaStats) bool
+	}{
+		{"a sync fails", "0 fault sync 1\n0 exec INSERT INTO t0 VALUES(2, 2)\n0 exec INSERT INTO t0 VALUES(3, 3)", nil,
+			func(s metaStats) bool { return s.poisoned == 1 && s.kept == 1 }},
+		{"and loses the commit", "0 fault sync 1 crash\n0 exec INSERT INTO t0 VALUES(2, 2)\n0 exec INSERT INTO t0 VALUES(3, 3)", metaSet{"@disk": "memory"},
+			func(s metaStats) bool { return s.poisoned == 1 && s.kept+s.lost == 1 }},
+		{"a write is torn", "0 fault torn 1\n0 exec BEGIN\n0 exec INSERT INTO t0 VALUES(2, 2)\n0 exec COMMIT\n0 exec INSERT INTO t0 VALUES(3, 3)", nil,
+			func(s metaStats) bool { return s.poisoned == 1 && s.lost == 1 }},
+		{"no space for a statement", "0 fault full 1 sticky\n0 exec INSERT INTO t0 VALUES(2, zeroblob(70000))", nil,
+			func(s metaStats) bool { return s.refused == 1 && s.poisoned == 0 }},
+		{"no space for a transaction", "0 fault full 1 sticky\n0 exec BEGIN\n0 exec INSERT INTO t0 VALUES(2, zeroblob(70000))\n0 exec COMMIT\n0 exec INSERT INTO t0 VALUES(3, 3)", nil,
+			func(s metaStats) bool { return s.refused == 1 && s.poisoned == 0 }},
+		{"nor through the API", "0 fault full 1 sticky\n0 exec BEGIN\n0 exec INSERT INTO t0 VALUES(2, zeroblob(70000))\n0 exec COMMIT\n0 exec INSERT INTO t0 VALUES(3, 3)", metaSet{"@begin": "api"},
+			func(s metaStats) bool { return s.refused == 1 && s.poisoned == 0 }},
+		{"no space for a checkpoint", "0 fault space 0\n0 exec INSERT INTO t0 VALUES(2, 2)\n0 checkpoint", nil,
+			func(s metaStats) bool { return s.refused == 1 }},
+		{"the open fails", "0 fault read 1 sticky\n0 reopen", nil,
+			func(s metaStats) bool { return s.faults > 0 }},
+		{"commits that were not synced", "0 exec INSERT INTO t0 VALUES(2, 2)\n0 exec INSERT INTO t0 VALUES(3, 3)\n0 crash 0", metaSet{"sync": "off", "@disk": "memory"},
+			func(s metaStats) bool { return s.taken == 2 }},
+		{"commits that were", "0 exec INSERT INTO t0 VALUES(2, 2)\n0 checkpoint\n0 crash 0", metaSet{"sync": "off", "@disk": "memory"},
+			func(s metaStats) bool { return s.taken == 0 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := parseMetaList(begin + c.list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, stats, d := diffMeta(l, c.set, metaDir(t))
+			if d != nil {
+				t.Fatal(d.what)
+			}
+			if !c.happened(stats) {
+				t.Error(stats)
+			}
+		})
+	}
+}
+
+// A commit that was acknowledged and is not there is found, when it must be
+// there.
+func TestMetamorphicFindsLoss(t *testing.T) {
+	l, err := parseMetaList("0 exec CREATE TABLE t0(k)\n0 exec INSERT INTO t0 VALUES(1)\n0 crash 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := metaSet{"sync": "off", "@disk": "memory", "@lie": "off→full"}
+	if _, _, d := diffMeta(l, set, metaDir(t)); d == nil || d.at != 2 {
+		t.Errorf("%+v", d)
+	}
+}
