@@ -17,11 +17,24 @@ import (
 
 const killWriters = 8
 
-// childWriters opens the store in dir and starts writers that never stop. Each
-// commits transactions of three rows in two tables and then prints "writer seq",
-// so that a line on the pipe is a promise the parent may hold the store to.
-func childWriters(dir string) error {
-	db, err := sql.Open("tidemark", dir+"?busy_timeout=60s&generation_size=256KiB")
+// killOptions are how the writers open their store; a store keeps its number.
+// Most begin a generation of each of three shards every few transactions.
+var killOptions = []string{
+	"shards=3&generation_size=4KiB",
+	"shards=1&generation_size=256KiB",
+	"shards=3&generation_size=2KiB",
+	"shards=3&generation_size=8KiB",
+}
+
+// killRounds is how often the writers of one store are killed: a store that only
+// grew would be replayed for most of the time.
+const killRounds = 5
+
+// childWriters opens a store and starts writers that never stop. Each commits
+// transactions of three rows in two tables and then prints "writer seq", so that a
+// line on the pipe is a promise the parent may hold the store to.
+func childWriters(dsn string) error {
+	db, err := sql.Open("tidemark", dsn)
 	if err != nil {
 		return err
 	}
@@ -73,12 +86,13 @@ func writeOne(db *sql.DB, w int, seq int64) error {
 }
 
 // TestKill kills a process with eight writers and opens what it left: nothing
-// acknowledged is lost, nothing is half there, the check is clean.
-// TIDEMARK_KILL_ROUNDS sets the number of rounds.
+// acknowledged is lost, nothing is half there, no file is there that the catalog
+// does not name, the check is clean. TIDEMARK_KILL_ROUNDS sets the number of
+// rounds.
 func TestKill(t *testing.T) {
-	rounds := 20
+	rounds := 24
 	if testing.Short() {
-		rounds = 3
+		rounds = 4
 	}
 	if v := os.Getenv("TIDEMARK_KILL_ROUNDS"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -87,27 +101,45 @@ func TestKill(t *testing.T) {
 		}
 		rounds = n
 	}
-	dir := filepath.Join(t.TempDir(), "store")
-	acked := map[int]int64{}
-	total := 0
-	for round := range rounds {
-		total += killRound(t, dir, round, acked)
-		verifyKilled(t, dir, acked)
-		if t.Failed() {
-			t.Fatalf("round %d", round)
+	each := killRounds
+	if rounds < 2*killRounds*len(killOptions) {
+		each = max(rounds/(2*len(killOptions)), 1)
+	}
+	total, generations, start := 0, 0, time.Now()
+	for round, store := 0, 0; round < rounds; store++ {
+		dir := filepath.Join(t.TempDir(), "store")
+		if store/len(killOptions)%2 == 1 {
+			dir = filepath.Join(metaDir(t), "store") // faster
+		}
+		options := killOptions[store%len(killOptions)]
+		acked := map[int]int64{}
+		made := 0
+		for n := 0; n < each && round < rounds; n, round = n+1, round+1 {
+			total += killRound(t, dir+"?busy_timeout=60s&"+options, round, acked)
+			made = verifyKilled(t, dir, acked)
+			if t.Failed() {
+				t.Fatalf("round %d, %s", round, options)
+			}
+		}
+		generations += made
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if rounds > 100 && store%10 == 9 {
+			t.Logf("%d rounds, %d commits, %d generations in %s", round, total, generations, time.Since(start).Round(time.Second))
 		}
 	}
-	t.Logf("%d rounds, %d commits acknowledged, none lost", rounds, total)
+	t.Logf("%d rounds, %d commits acknowledged, none lost; %d generations; %s", rounds, total, generations, time.Since(start).Round(time.Second))
 	if total == 0 {
 		t.Fatal("no commit was acknowledged in any round")
 	}
 }
 
 // killRound runs the child for a while, kills it and records what it promised.
-func killRound(t *testing.T, dir string, round int, acked map[int]int64) (n int) {
+func killRound(t *testing.T, dsn string, round int, acked map[int]int64) (n int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TIDEMARK_TEST_WRITERS="+dir)
+	cmd.Env = append(os.Environ(), "TIDEMARK_TEST_WRITERS="+dsn)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -119,6 +151,9 @@ func killRound(t *testing.T, dir string, round int, acked map[int]int64) (n int)
 	}
 	lines := bufio.NewScanner(out)
 	var kill *time.Timer
+	if round%4 == 3 { // or while it opens what the last round left
+		kill = time.AfterFunc(time.Duration(5+round*7%90)*time.Millisecond, func() { cmd.Process.Kill() })
+	}
 	for lines.Scan() {
 		var w int
 		var seq int64
@@ -137,7 +172,17 @@ func killRound(t *testing.T, dir string, round int, acked map[int]int64) (n int)
 	return n
 }
 
-func verifyKilled(t *testing.T, dir string, acked map[int]int64) {
+// verifyKilled opens the store twice: what a kill left behind, and what the first
+// open and close did about it. It returns how many generations there are.
+func verifyKilled(t *testing.T, dir string, acked map[int]int64) (generations int) {
+	t.Helper()
+	for range 2 {
+		generations = verifyOpened(t, dir, acked)
+	}
+	return generations
+}
+
+func verifyOpened(t *testing.T, dir string, acked map[int]int64) (generations int) {
 	t.Helper()
 	db, err := sql.Open("tidemark", dir)
 	if err != nil {
@@ -150,6 +195,12 @@ func verifyKilled(t *testing.T, dir string, acked map[int]int64) {
 	}()
 	for _, f := range findings(t, db) {
 		t.Errorf("check: %s", f)
+	}
+	for _, f := range leakedFiles(t, db, dir) {
+		t.Errorf("nothing names the file %s", f)
+	}
+	if err := db.QueryRow("SELECT count(*) FROM tidemark_generations").Scan(&generations); err != nil {
+		t.Fatal(err)
 	}
 	for w, want := range acked {
 		var entries, distinct, maxSeq, tot int64
@@ -165,6 +216,47 @@ func verifyKilled(t *testing.T, dir string, acked map[int]int64) {
 			t.Errorf("writer %d: %d entries, %d transactions, total %d at sequence %d: something is half there", w, entries, distinct, tot, maxSeq)
 		}
 	}
+	return generations
+}
+
+// leakedFiles lists the files below a store's directory that are not its own:
+// the catalog's, the lock, and objects that the catalog names and did not collect.
+func leakedFiles(t *testing.T, db *sql.DB, dir string) (leaked []string) {
+	t.Helper()
+	var paths []string
+	if err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return skipGone(err)
+		}
+		p, err = filepath.Rel(dir, p)
+		paths = append(paths, filepath.ToSlash(p))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// Names are recorded before their files are made, so they are read last.
+	rows, err := db.Query("SELECT relative_path FROM catalog.objects WHERE state <> 'collected'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	named := map[string]bool{"LOCK": true, "catalog.db": true, "catalog.db-wal": true, "catalog.db-shm": true}
+	for rows.Next() {
+		var p string
+		if err := rows.Scan(&p); err != nil {
+			t.Fatal(err)
+		}
+		named[p] = true
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		if !named[p] {
+			leaked = append(leaked, p)
+		}
+	}
+	return leaked
 }
 
 // childLoad loads a script, says so and waits to be killed.
