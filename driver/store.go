@@ -40,6 +40,21 @@ func (s *Store) Check(ctx context.Context, found func(Finding), progress Progres
 	return wrapError("check", store.Check(ctx, found, progress))
 }
 
+// CheckFiles reads every file of a store that cannot be opened because it is
+// damaged, and reports all that is wrong with them, where opening it tells of the
+// first. No process may have the store open.
+func CheckFiles(ctx context.Context, cfg Config, found func(Finding), progress Progress) error {
+	cfg.Mode = "rw"
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	path, err := resolvePath(cfg)
+	if err != nil {
+		return err
+	}
+	return wrapError("check", engine.CheckFiles(ctx, engine.Options{Dir: path, FS: cfg.FS}, found, progress))
+}
+
 // Metrics returns the engine's counters.
 func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	if err := ctx.Err(); err != nil {

@@ -40,7 +40,7 @@ func (f Finding) String() string {
 	if f.File == "" {
 		return fmt.Sprintf("%s: %s", f.Severity, f.Text)
 	}
-	return fmt.Sprintf("%s: %s at %d: %s", f.Severity, f.File, f.Offset, f.Text)
+	return fmt.Sprintf("%s: %s at offset %d: %s", f.Severity, f.File, f.Offset, f.Text)
 }
 
 // checker is one run of Check.
@@ -53,7 +53,15 @@ type checker struct {
 	done     int64
 	total    int64
 	damage   int
-	appended map[uint64]int64 // where the last commit in an object ends
+	open     map[uint64]extent // of the objects that are not sealed
+	offline  bool              // the store could not be opened: all there is, is checked
+	synced   LSN               // what anything intact says was synced, when offline
+}
+
+// extent says how far an unsealed file must be intact.
+type extent struct {
+	appended  int64 // end of the last commit
+	recovered int64 // end of what the last open found and synced
 }
 
 // Check verifies the store as of the newest durable commit, while it is in use,
@@ -65,11 +73,19 @@ type checker struct {
 //     every commit's contribution is recomputed;
 //   - the timeline's head against the state that the log gives at its commit;
 //   - every index against the rows;
+//   - the catalog: SQLite's own integrity, the schema and every row that recovery
+//     relies on, and what it shows of the tables and indexes;
 //   - files that are missing or that nothing names.
 //
-// It needs the memory of a second copy of the rows. progress, which may be
-// nil, counts bytes of the log. The error is about Check itself: ctx ended, or
-// the store was closed, the catalog or a directory could not be read.
+// Findings are reported as they are found and not kept. The second replay needs
+// the memory of a second copy of the rows; everything else reads in blocks.
+// progress, which may be nil, counts bytes of the log. The error is about Check
+// itself: ctx ended, or the store was closed, the catalog or a directory could
+// not be read.
+//
+// Open repairs what it may: a tail that was never acknowledged, files of an
+// interrupted rotation, the catalog's tables of tables and indexes. Check sees
+// what Open left. A store that Open refuses is for CheckFiles.
 func (s *Store) Check(ctx context.Context, report func(Finding), progress func(done, total int64)) error {
 	// Sealing changes files under the reader: it waits until Check is done.
 	s.sealing.RLock()
@@ -84,17 +100,17 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 		}
 		report(f)
 	}
-	state, err := s.cat.State(ctx)
+	state, ok, err := c.catalog()
 	if err != nil {
-		var bad *catalog.Error
-		if errors.As(err, &bad) && errors.Is(err, catalog.ErrCorrupt) {
-			c.report(Finding{Damage, catalog.FileName, 0, err.Error()})
-			return nil
-		}
-		return fmt.Errorf("engine: %w", err)
-	}
-	if err := c.files(&state); err != nil {
 		return err
+	}
+	if ok {
+		if err := c.files(&state); err != nil {
+			return err
+		}
+		if err := c.projection(); err != nil {
+			return err
+		}
 	}
 	for _, t := range c.target.tables {
 		if err := c.ended(); err != nil {
@@ -104,6 +120,9 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 	}
 	if progress != nil {
 		progress(c.total, c.total)
+	}
+	if !ok {
+		return nil // every file would be a stray
 	}
 	return c.strays()
 }
@@ -130,18 +149,23 @@ func (c *checker) files(state *catalog.State) error {
 			}
 		}
 	}()
-	c.appended = map[uint64]int64{}
+	c.open = map[uint64]extent{}
 	c.s.mu.Lock()
 	for _, g := range c.s.gens {
-		c.appended[g.object] = g.info.Bytes
+		c.open[g.object] = extent{g.info.Bytes, g.recovered}
 	}
 	c.s.mu.Unlock()
 	for _, g := range state.Generations {
 		l := r.log(uint64(g.ShardID))
-		if g.State == catalog.GenerationCollected || g.Generation < l.cat.ReplayFrom && !g.InHead || g.Generation > l.cat.CurrentGeneration {
-			continue
+		if g.State == catalog.GenerationCollected || g.Generation < l.cat.ReplayFrom && !g.InHead || g.Generation > l.cat.CurrentGeneration || l.cat.WriterEpoch == 0 {
+			continue // gone, not to be read, or reserved: recovery knows why
 		}
-		if err := c.open(l, g); err != nil {
+		if err := c.openFile(l, g); err != nil {
+			return err
+		}
+	}
+	if c.offline {
+		if err := c.claims(r); err != nil {
 			return err
 		}
 	}
@@ -156,6 +180,9 @@ func (c *checker) files(state *catalog.State) error {
 		}
 		last = max(last, lsn)
 	}
+	if c.offline {
+		return c.judge(r)
+	}
 	if last != c.target.lsn && len(r.shards) == 1 { // of several, the replay finds what is missing where
 		c.report(Finding{Damage, "", 0, fmt.Sprintf("the log holds commits up to %d, the state is of commit %d", last, c.target.lsn)})
 	}
@@ -165,8 +192,8 @@ func (c *checker) files(state *catalog.State) error {
 	return c.replay(r)
 }
 
-// open opens a file to be checked.
-func (c *checker) open(l *shardLog, g catalog.Generation) error {
+// openFile opens a file to be checked.
+func (c *checker) openFile(l *shardLog, g catalog.Generation) error {
 	f := &logFile{generation: newGeneration(g), cat: g}
 	err := c.s.open(f.generation, c.s.fs.OpenRead)
 	if err == nil && f.epoch > uint64(l.cat.WriterEpoch) {
@@ -178,10 +205,12 @@ func (c *checker) open(l *shardLog, g catalog.Generation) error {
 		}
 		return c.found(err)
 	}
-	if !f.sealed() {
+	if !f.sealed() && !c.offline {
 		// Behind the last commit there is room, and at times a frame that is
 		// being written.
-		f.allocated = min(f.allocated, max(f.start, c.appended[f.object]))
+		x := c.open[f.object]
+		f.recovered = x.recovered
+		f.allocated = min(f.allocated, max(f.start, x.appended, x.recovered))
 	}
 	c.total += f.allocated
 	l.files = append(l.files, f)

@@ -22,13 +22,12 @@ func (c *checker) file(r *recovery, l *shardLog, f *logFile, last LSN) (LSN, err
 	damage := func(offset int64, text string) { c.report(Finding{Damage, f.path, offset, text}) }
 	before := c.damage
 	from, records := f.start, uint64(0)
-	for from < f.allocated {
-		if !f.sealed() && last == c.target.lsn {
-			break // the rest is not durable, or being written
-		}
+	// What lies behind is not durable, or being written.
+	more := func() bool { return f.sealed() || last < c.target.lsn || from < f.recovered }
+	for from < f.allocated && more() {
 		sc := wal.NewScanner(f.file, from, f.allocated, f.salt)
 		beyond := false
-		for f.seal == nil && (f.sealed() || last < c.target.lsn) {
+		for f.seal == nil && more() {
 			fr, ok := sc.Next()
 			if !ok {
 				break
@@ -61,7 +60,7 @@ func (c *checker) file(r *recovery, l *shardLog, f *logFile, last LSN) (LSN, err
 			}
 			from = fr.End()
 		}
-		if beyond || f.seal != nil || !f.sealed() && last == c.target.lsn {
+		if beyond || f.seal != nil || !more() {
 			break
 		}
 		stop := sc.Stop()
@@ -72,11 +71,19 @@ func (c *checker) file(r *recovery, l *shardLog, f *logFile, last LSN) (LSN, err
 		if err != nil {
 			return last, err
 		}
+		text := fmt.Sprintf("%s, behind commit %d", stop.Reason, last)
 		if next == nil {
-			if f.sealed() || !stop.Clean() && len(r.shards) == 1 {
-				damage(stop.Offset, stop.Reason.String()+fmt.Sprintf(", behind commit %d", last))
+			switch {
+			case stop.Offset < f.recovered && stop.Offset >= c.open[f.object].appended:
+				// Nothing but a close mark can have been there.
+				c.report(Finding{Warning, f.path, stop.Offset, text})
+			case f.sealed() || stop.Offset < f.recovered || !stop.Clean() && len(r.shards) == 1 && !c.offline:
+				damage(stop.Offset, text)
 			}
 			break
+		}
+		if c.offline && !f.sealed() && !c.wasSynced(r, last, LSN(next.Commit.LSN)) {
+			break // an unsynced tail, for all that is known
 		}
 		damage(stop.Offset, fmt.Sprintf("%s: nothing is readable up to commit %d at %d", stop.Reason, next.Commit.LSN, next.Offset))
 		last, from, records = LSN(next.Commit.LSN), next.End, 0
@@ -140,7 +147,7 @@ func (c *checker) commit(r *recovery, l *shardLog, f *logFile, fr wal.Frame, las
 	damage := func(format string, args ...any) {
 		c.report(Finding{Damage, f.path, fr.Offset, fmt.Sprintf(format, args...)})
 	}
-	if LSN(m.LSN) != last+1 && (len(r.shards) == 1 || LSN(m.LSN) <= last) {
+	if LSN(m.LSN) <= last || len(r.shards) == 1 && LSN(m.LSN) != last+1 && (!c.offline || c.wasSynced(r, last, LSN(m.LSN))) {
 		damage("commit %d follows commit %d", m.LSN, last)
 	}
 	if m.Records != records {

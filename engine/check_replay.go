@@ -11,12 +11,7 @@ import (
 // each file for itself could not show is found here: commits that are missing
 // in one of their shards.
 func (c *checker) replay(r *recovery) error {
-	for _, l := range r.shards {
-		for _, f := range l.files {
-			f.info, f.seal, f.end = newGeneration(f.cat).info, nil, f.start
-		}
-	}
-	r.ended = c.ended
+	c.rewind(r)
 	if err := r.merge(); err != nil {
 		return c.found(err)
 	}
@@ -49,6 +44,16 @@ func (c *checker) replay(r *recovery) error {
 		}
 	}
 	return nil
+}
+
+// rewind forgets what the check of each file for itself left.
+func (c *checker) rewind(r *recovery) {
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			f.info, f.seal, f.end = newGeneration(f.cat).info, nil, f.start
+		}
+	}
+	r.ended = c.ended
 }
 
 // compare reports the first difference between a table and its replay.

@@ -194,3 +194,56 @@ func TestCheckOfSealedFile(t *testing.T) {
 	}
 	must(t, m.Rename("hidden", g.File))
 }
+
+// TestCheckOfCloseMark damages the close marks that the last open found: no row
+// is lost with one as long as nothing stands behind it.
+func TestCheckOfCloseMark(t *testing.T) { overShards(t, checkOfCloseMark) }
+
+func checkOfCloseMark(t *testing.T, shards int) {
+	m := vfs.NewMem()
+	o := Options{Dir: t.TempDir(), FS: m, Create: true, Shards: shards}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	for k := range 8 {
+		wait(t, s, update(t, s, step(k, "a")))
+	}
+	must(t, s.Close())
+	marks := map[string]int64{}
+	for _, sh := range s.shards {
+		marks[sh.gen.path] = sh.gen.tail - closeMarkSize
+	}
+	s, err = Open(t.Context(), o)
+	must(t, err)
+	flip := func(path string, off int64) {
+		f, err := m.Open(path)
+		must(t, err)
+		b := make([]byte, 1)
+		_, err = f.ReadAt(b, off)
+		must(t, err)
+		_, err = f.WriteAt([]byte{b[0] ^ 0x10}, off)
+		must(t, err)
+		must(t, f.Close())
+	}
+	expect := func(severity Severity) {
+		t.Helper()
+		for path, mark := range marks {
+			for off := mark; off < mark+closeMarkSize; off++ {
+				flip(path, off)
+				found := findings(t, s)
+				if len(found) == 0 || found[0].Severity != severity || found[0].File != path || found[0].Offset != mark {
+					t.Errorf("byte %d of the mark at %d of %s: %v", off-mark, mark, path, found)
+				}
+				flip(path, off)
+			}
+		}
+	}
+	if found := findings(t, s); len(found) > 0 || len(marks) != shards {
+		t.Fatalf("%d marks: %v", len(marks), found)
+	}
+	expect(Warning)
+	wait(t, s, update(t, s, step(8, "b"))) // in the first shard
+	if shards == 1 {
+		expect(Damage)
+	}
+	must(t, s.Close())
+}

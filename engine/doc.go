@@ -67,6 +67,10 @@
 // With one writer at a time, shards buy syncs that go on side by side, and cost
 // a commit record and a sync in each shard a transaction touches.
 //
+// A close mark that is damaged at the end of a file is dropped by the next open
+// like any unsynced tail, also when another file follows. It only says that what
+// is before it was synced; no row depends on it.
+//
 // A commit that is missing in all its shards leaves no trace of which these
 // were. A *CorruptError then names the file that looks worst.
 //

@@ -31,6 +31,8 @@ type generation struct {
 	start  int64    // end of the header
 	least  LSN      // no commit before it lies in the file
 
+	recovered int64 // end of what the open found in the file, all of it synced
+
 	// The write end, guarded by the write lock.
 	tail      int64 // where the next frame goes
 	allocated int64 // size of the file

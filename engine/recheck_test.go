@@ -51,12 +51,12 @@ func TestCheckEndsWhileReplaying(t *testing.T) {
 			_ = f.file.Close()
 		}
 	}()
-	c := &checker{ctx: context.Background(), s: s, target: s.durable.Load(), report: func(Finding) {}, appended: map[uint64]int64{}}
+	c := &checker{ctx: context.Background(), s: s, target: s.durable.Load(), report: func(Finding) {}, open: map[uint64]extent{}}
 	for _, g := range s.gens {
-		c.appended[g.object] = g.info.Bytes
+		c.open[g.object] = extent{appended: g.info.Bytes}
 	}
 	for _, g := range state.Generations {
-		must(t, c.open(r.shards[0], g))
+		must(t, c.openFile(r.shards[0], g))
 	}
 	if err := r.merge(); !errors.Is(err, stop) || r.last != 10 {
 		t.Errorf("the replay ends with %v behind commit %d", err, r.last)

@@ -38,7 +38,7 @@ func (r *recovery) repairFile(f *logFile) error {
 	if err := f.file.Truncate(f.end); err != nil {
 		return fmt.Errorf("engine: truncating %s: %w", f.path, err)
 	}
-	f.tail, f.allocated = f.end, f.end
+	f.tail, f.allocated, f.recovered = f.end, f.end, f.end
 	if f.seal == nil {
 		// Writes to come must not change the size. Without room for that
 		// the store still opens; a transaction will get ErrFull.

@@ -67,16 +67,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
-	s := &Store{
-		opts: o, fs: o.FS, wl: newWriteLock(),
-		poisoned: make(chan struct{}), closing: make(chan struct{}), logBytes: map[TableID]int64{},
-	}
-	s.log.limit = o.GenerationSize
-	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
-	s.pipe.gathering = newBatch()
-	s.chores.awaiting = map[LSN]*awaited{}
-	s.chores.sealed = make(chan struct{})
+	s := newStore(o.withDefaults())
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.abandon(ctx))
@@ -109,6 +100,20 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	go s.housekeep()
 	go s.sealLoop()
 	return s, nil
+}
+
+// newStore is a store with nothing open.
+func newStore(o Options) *Store {
+	s := &Store{
+		opts: o, fs: o.FS, wl: newWriteLock(),
+		poisoned: make(chan struct{}), closing: make(chan struct{}), logBytes: map[TableID]int64{},
+	}
+	s.log.limit = o.GenerationSize
+	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
+	s.pipe.gathering = newBatch()
+	s.chores.awaiting = map[LSN]*awaited{}
+	s.chores.sealed = make(chan struct{})
+	return s
 }
 
 // takeLock makes the directory when it may, and becomes its only writer.

@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	_ "modernc.org/sqlite" // edits a catalog
 )
 
 func TestCheck(t *testing.T) {
@@ -49,6 +54,112 @@ func TestCheckOfDamage(t *testing.T) {
 		if all := out + stderr; !strings.Contains(all, filepath.Base(log)) || !strings.Contains(all, "offset") {
 			t.Errorf("%v: %q names no file and offset", command, all)
 		}
+	}
+}
+
+// logFiles are the paths of a store's log files, in order of their ids.
+func logFiles(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "objects"), func(path string, d fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".kv") {
+			list = append(list, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	return list
+}
+
+// flip changes a bit of a file.
+func flip(t *testing.T, path string, offset int64) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[offset] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every violation has a line, with its severity, file and offset, also in a store
+// that does not open; the summary counts them.
+func TestCheckListsAll(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := sql.Open("tidemark", dir+"?generation_size=1KiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert := "INSERT INTO t(a) VALUES('" + strings.Repeat("x", 900) + "');"
+	if _, err := db.Exec("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT);" + strings.Repeat(insert, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	logs := logFiles(t, dir)
+	if len(logs) < 6 {
+		t.Fatalf("%d log files", len(logs))
+	}
+	if out := must(t, "check", dir); out != "check: ok\n" {
+		t.Errorf("a sound store: %q", out)
+	}
+	flip(t, logs[0], 200)
+	flip(t, logs[2], 200)
+	if err := os.Remove(logs[3]); err != nil {
+		t.Fatal(err)
+	}
+	stray := filepath.Join(filepath.Dir(logs[1]), "00000000000f4240.kv")
+	if err := os.WriteFile(stray, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, stderr := tidemark(t, "", "check", dir)
+	if status != statusFailed || stderr != "" {
+		t.Errorf("status %d, %q", status, stderr)
+	}
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	for file, severity := range map[string]string{logs[0]: "damage", logs[2]: "damage", logs[3]: "damage", stray: "warning"} {
+		file, _ := filepath.Rel(dir, file)
+		hit := slices.ContainsFunc(lines, func(l string) bool {
+			return strings.HasPrefix(l, severity+": "+filepath.ToSlash(file)+" at offset ")
+		})
+		if !hit {
+			t.Errorf("no %s of %s in %q", severity, file, lines)
+		}
+	}
+	warnings := 0
+	for _, l := range lines {
+		if strings.HasPrefix(l, "warning: ") {
+			warnings++
+		}
+	}
+	if want := fmt.Sprintf("check: damaged: %d findings, %d of them warnings", len(lines)-1, warnings); lines[len(lines)-1] != want {
+		t.Errorf("%q, want %q", lines[len(lines)-1], want)
+	}
+}
+
+// A catalog that somebody edited is found although no log file is damaged.
+func TestCheckOfCatalog(t *testing.T) {
+	dir := newStore(t)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "catalog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"DROP TRIGGER shards_update", "UPDATE shards SET replay_from = replay_from + 1"} {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	status, out, stderr := tidemark(t, "", "check", dir)
+	if status != statusFailed || !strings.Contains(out, "damage: catalog.db at offset 0: ") || !strings.Contains(out, "check: damaged") {
+		t.Errorf("status %d, %q, %q", status, out, stderr)
 	}
 }
 

@@ -169,12 +169,12 @@ func (d *demo) reopen(ctx context.Context) (err error) {
 		return err
 	}
 	d.say("every acknowledged order is there, and none is there by half")
-	warnings, damage, err := checkStore(ctx, db, streams{out: d.std.out, err: io.Discard})
-	if err != nil {
+	r := newCheckReport(streams{out: d.std.out, err: io.Discard})
+	if err := r.store(ctx, db); err != nil {
 		return err
 	}
-	if warnings+damage > 0 {
-		return fmt.Errorf("check: %d findings", warnings+damage)
+	if n := r.warnings + r.damage; n > 0 {
+		return fmt.Errorf("check: %d findings", n)
 	}
 	d.say("check: ok")
 	for _, s := range demoSections {

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"errors"
+)
+
+// CheckFiles reports what is wrong with a store that Open refuses as damaged,
+// all of it where Open tells of the first: the catalog, headers, frames, footers
+// and digests of every generation, files that are missing or that nothing names.
+// It takes the store's lock and writes nothing but that.
+//
+// Rows are not compared, as there are none in memory. An unsealed file's end
+// that nothing intact says was ever synced is no finding.
+func CheckFiles(ctx context.Context, o Options, report func(Finding), progress func(done, total int64)) (err error) {
+	o.Create = false
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	s := newStore(o.withDefaults())
+	defer func() { err = errors.Join(err, s.abandon(ctx)) }()
+	if err := s.takeLock(); err != nil {
+		return err
+	}
+	c := &checker{ctx: ctx, s: s, target: emptyRoot(), progress: progress, offline: true}
+	c.target.lsn = ^LSN(0)
+	c.report = func(f Finding) {
+		if f.Severity == Damage {
+			c.damage++
+		}
+		report(f)
+	}
+	if _, err := s.openCatalog(ctx); err != nil {
+		return c.catalogFound(err)
+	}
+	state, ok, err := c.catalog()
+	if err != nil || !ok {
+		return err
+	}
+	if err := c.files(&state); err != nil {
+		return err
+	}
+	if progress != nil {
+		progress(c.total, c.total)
+	}
+	return c.strays()
+}
+
+// judge replays what the files hold when each for itself is sound: what is
+// missing between them is found here, and what no row can be made of.
+func (c *checker) judge(r *recovery) error {
+	if c.damage > 0 {
+		return nil
+	}
+	r.limit = ^LSN(0)
+	c.rewind(r)
+	err := r.merge()
+	if err == nil {
+		err = r.judge()
+	}
+	if err == nil {
+		_, err = r.replay.root()
+		if err != nil {
+			err = corruptIn("", 0, err)
+		}
+	}
+	return c.found(err)
+}
+
+// claims finds the highest LSN that anything intact in any file says was synced.
+func (c *checker) claims(r *recovery) error {
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			if f.sealed() {
+				c.synced = max(c.synced, LSN(f.cat.LastLSN))
+				continue
+			}
+			e, err := r.behind(f, f.start)
+			if err == nil {
+				err = c.ended()
+			}
+			if err = c.found(err); err != nil {
+				return err
+			}
+			c.synced = max(c.synced, e.synced)
+		}
+	}
+	return nil
+}
+
+// wasSynced reports whether what a shard lacks between two of its commits was
+// durable once. Of several shards it is not known which commits these were.
+func (c *checker) wasSynced(r *recovery, last, next LSN) bool {
+	if len(r.shards) == 1 {
+		return last < c.synced
+	}
+	return next <= c.synced
+}
