@@ -28,10 +28,18 @@ func TestRecoverLargeLog(t *testing.T) {
 	if *largeLog < 1<<28 {
 		mergeLate /= 8 // or there would be nothing to see
 	}
+	for _, hot := range []float64{0, 0.98} {
+		t.Run(fmt.Sprintf("hot=%v", hot), func(t *testing.T) { recoverLargeLog(t, hot) })
+	}
+}
+
+// recoverLargeLog has a hundred rows that get that part of the changes: what
+// others were changed to then lies far apart in the log.
+func recoverLargeLog(t *testing.T, hot float64) {
 	// Of 250 bytes, with one text index.
 	rows := max(5_000, *largeLog/10_000)
 	o := Options{Dir: t.TempDir(), Create: true, Sync: SyncOff}
-	rewriteRows(t, o, rows, *largeLog)
+	rewriteRows(t, o, rows, *largeLog, hot)
 
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // what is let go hides less of what is held
 	before := heapObjects(true)
@@ -75,7 +83,7 @@ func TestRecoverLargeLog(t *testing.T) {
 }
 
 // rewriteRows makes a store whose log is so long and has few rows, in no order.
-func rewriteRows(t *testing.T, o Options, rows, size int64) {
+func rewriteRows(t *testing.T, o Options, rows, size int64, hot float64) {
 	t.Helper()
 	s, err := Open(t.Context(), o)
 	must(t, err)
@@ -89,6 +97,9 @@ func rewriteRows(t *testing.T, o Options, rows, size int64) {
 				n := id
 				if id++; n >= rows {
 					n = r.Int64N(rows)
+					if r.Float64() < hot {
+						n %= 100
+					}
 				}
 				if err := put("t", n, id, fmt.Sprintf("%08x%s", uint32(id)*2654435761, text))(tx); err != nil {
 					return err
