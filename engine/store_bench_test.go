@@ -136,7 +136,9 @@ func benchShards(b *testing.B, fs vfs.FS, shards int) *Store {
 	return s
 }
 
-// BenchmarkRecovery replays rows of 250 bytes with one text index.
+// BenchmarkRecovery opens a store with a log of 50 MB: rows of 250 bytes, not in
+// the order of their ids, with one text index. replay-MB/s is of the fastest open:
+// there is always somebody who makes one slower.
 func BenchmarkRecovery(b *testing.B) {
 	dir := b.TempDir()
 	o := Options{Dir: dir, Create: true}
@@ -161,12 +163,17 @@ func BenchmarkRecovery(b *testing.B) {
 	}
 	must(b, s.Close())
 	b.ResetTimer()
+	fastest := 0.0
 	for range b.N {
+		start := time.Now()
 		s, err := Open(b.Context(), o)
 		must(b, err)
-		b.SetBytes(s.Metrics().RecoveredBytes)
+		bytes := s.Metrics().RecoveredBytes
+		fastest = max(fastest, float64(bytes)/1e6/time.Since(start).Seconds())
+		b.SetBytes(bytes)
 		b.StopTimer()
 		must(b, s.Close())
 		b.StartTimer()
 	}
+	b.ReportMetric(fastest, "replay-MB/s")
 }

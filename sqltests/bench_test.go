@@ -4,22 +4,27 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
-// both runs a benchmark on a native table of the same binding, in a file with
-// WAL and synchronous=FULL, and on a store.
-func both(b *testing.B, schema string, fill int, run func(b *testing.B, db *sql.DB)) {
-	native := func(b *testing.B) *sql.DB {
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(b.TempDir(), "n.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(60000)&_txlock=immediate")
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { db.Close() })
-		return db
+// native opens a file of the same binding, with WAL and synchronous=FULL.
+func native(b *testing.B) *sql.DB {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(b.TempDir(), "n.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(60000)&_txlock=immediate")
+	if err != nil {
+		b.Fatal(err)
 	}
-	ours := func(b *testing.B) *sql.DB { return Open(b, "busy_timeout=60s").DB }
+	b.Cleanup(func() { db.Close() })
+	return db
+}
+
+func ours(b *testing.B) *sql.DB { return Open(b, "busy_timeout=60s").DB }
+
+// both runs a benchmark on a native table and on a store.
+func both(b *testing.B, schema string, fill int, run func(b *testing.B, db *sql.DB)) {
 	for _, e := range []struct {
 		name string
 		open func(*testing.B) *sql.DB
@@ -134,17 +139,65 @@ func BenchmarkCommit(b *testing.B) {
 // BenchmarkCommit16 is durable autocommit inserts by 16 writers.
 func BenchmarkCommit16(b *testing.B) {
 	both(b, benchSchema, 0, func(b *testing.B, db *sql.DB) {
-		db.SetMaxOpenConns(16)
-		db.SetMaxIdleConns(16)
-		var n atomic.Int64
-		b.SetParallelism(8) // of two processors
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if _, err := db.Exec("INSERT INTO t(n, s) VALUES(?,?)", n.Add(1), "a text of twenty byte"); err != nil {
+		commit16(b, db, b.N)
+		var mean float64
+		if db.QueryRow("SELECT value FROM tidemark_stats WHERE name = 'mean_batch'").Scan(&mean) == nil {
+			b.ReportMetric(mean, "commits/sync")
+		}
+	})
+}
+
+// commit16 inserts rows by 16 writers and returns how long it took.
+func commit16(b *testing.B, db *sql.DB, rows int) time.Duration {
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	var n atomic.Int64
+	var writers sync.WaitGroup
+	start := time.Now()
+	for range 16 {
+		writers.Go(func() {
+			for {
+				i := n.Add(1)
+				if i > int64(rows) {
+					return
+				}
+				if _, err := db.Exec("INSERT INTO t(n, s) VALUES(?,?)", i, "a text of twenty byte"); err != nil {
 					b.Error(err)
 					return
 				}
 			}
 		})
-	})
+	}
+	writers.Wait()
+	return time.Since(start)
+}
+
+// BenchmarkCommit16Ratio lets 16 writers commit in a native file and in a store by
+// turns, and reports how many times as many the store takes in the same time, over
+// all rounds and in the middle one.
+func BenchmarkCommit16Ratio(b *testing.B) {
+	dbs := [2]*sql.DB{native(b), ours(b)}
+	for _, db := range dbs {
+		if _, err := db.Exec(benchSchema); err != nil {
+			b.Fatal(err)
+		}
+		commit16(b, db, 100) // connections and statements
+	}
+	const rows = 1000
+	var took [2]time.Duration
+	var ratios []float64
+	for b.Loop() {
+		var now [2]time.Duration
+		for i, db := range dbs {
+			now[i] = commit16(b, db, rows)
+			took[i] += now[i]
+		}
+		ratios = append(ratios, now[0].Seconds()/now[1].Seconds())
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "ratio")
+	b.ReportMetric(ratios[len(ratios)/2], "median-ratio")
+	for i, name := range []string{"native-µs/commit", "tidemark-µs/commit"} {
+		b.ReportMetric(float64(took[i].Microseconds())/float64(b.N)/rows, name)
+	}
 }
