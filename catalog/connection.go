@@ -111,7 +111,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T lacks an interface", conn), conn.Close())
 	}
-	g := &guardedConn{physical: inner, access: c.access, handle: c.handle}
+	g := &guardedConn{physical: inner, access: c.access, handle: c.handle, statements: statements{}}
 	for _, p := range settings(c.access) {
 		if p.set == "" {
 			continue
@@ -139,12 +139,13 @@ type physical interface {
 	driver.Validator
 }
 
-// guardedConn is one connection whose transactions pass the seam. Statements go
-// straight through.
+// guardedConn is one connection whose transactions pass the seam. Its statements
+// stay compiled.
 type guardedConn struct {
 	physical
-	access access
-	handle *handle
+	access     access
+	handle     *handle
+	statements statements
 }
 
 // BeginTx checks the pragmas once more and begins. COMMIT must not be cut short

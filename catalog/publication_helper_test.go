@@ -77,16 +77,12 @@ func element(seed int64) []byte {
 // contributions are those of generations that lost no table: their fingerprints.
 func contributions(t testing.TB, c *Catalog, gens []ShardGeneration) (list []Contribution) {
 	t.Helper()
-	s, err := c.State(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range gens {
 		k := Contribution{name, make([]byte, sumBytes)} // one that is not there is refused by its name
-		for _, g := range s.Generations {
-			if g.ShardID == name.ShardID && g.Generation == name.Generation && g.Fingerprint != nil {
-				k.Sum = g.Fingerprint
-			}
+		err := c.reads.GetContext(context.Background(), &k.Sum, `SELECT o.native_fingerprint FROM generations g JOIN objects o ON o.object_id = g.object_id
+			WHERE g.shard_id = ? AND g.generation = ? AND o.native_fingerprint IS NOT NULL`, name.ShardID, name.Generation)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			t.Fatal(err)
 		}
 		list = append(list, k)
 	}
@@ -134,7 +130,11 @@ func (l *log) publication(gens ...ShardGeneration) Publication {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return Publication{TimelineID: s.Timeline.ID, ExpectedRevision: s.Timeline.Revision, ExpectedRepresentation: s.Timeline.RepresentationID,
+	return l.cut(s.Timeline, gens...)
+}
+
+func (l *log) cut(head Timeline, gens ...ShardGeneration) Publication {
+	return Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
 		LSN: l.lsn, LiveCount: l.rows, Fingerprint: l.sum, Generations: contributions(l.t, l.c, gens)}
 }
 

@@ -148,8 +148,9 @@ CREATE INDEX representation_chunks_by_chunk ON representation_chunks(chunk_id, e
 CREATE TRIGGER manifest_entries_no_update BEFORE UPDATE ON manifest_entries
   BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE manifest_entries: rows are inserted once'); END;
 CREATE TRIGGER manifest_entries_insert BEFORE INSERT ON manifest_entries BEGIN
-  SELECT RAISE(ABORT,'CAT-DUPLICATE manifest_entries: identity already used') WHERE EXISTS (
-    SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND (position = NEW.position OR logical_factor_id = NEW.logical_factor_id));
+  SELECT RAISE(ABORT,'CAT-DUPLICATE manifest_entries: identity already used') WHERE
+    EXISTS (SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND position = NEW.position)
+    OR EXISTS (SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND logical_factor_id = NEW.logical_factor_id);
   SELECT RAISE(ABORT,'CAT-ALLOCATOR manifest_entries: chunk id was not reserved from the allocator') WHERE
     NOT COALESCE(NEW.chunk_id < (SELECT next_id FROM catalog_info), 0);
   SELECT RAISE(ABORT,'CAT-MANIFEST positions of a chunk are inserted in order') WHERE
@@ -405,6 +406,27 @@ CREATE TRIGGER shards_update BEFORE UPDATE ON shards BEGIN
         CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
         CROSS JOIN representation_chunks c ON c.representation_id = t.head_representation_id AND c.chunk_id = e.chunk_id AND c.entries > e.position
       WHERE t.timeline_id = NEW.timeline_id));
+END;
+
+-- Generations are sealed in order, so the one before vouches for all before it; asking each of a long log took
+-- as long as the log.
+DROP TRIGGER generations_update;
+CREATE TRIGGER generations_update BEFORE UPDATE ON generations BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE generations: identity is fixed') WHERE NEW.shard_id<>OLD.shard_id OR NEW.generation<>OLD.generation
+    OR NEW.object_id<>OLD.object_id;
+  SELECT RAISE(ABORT,'CAT-REVISION generations: expected revision + 1') WHERE NEW.revision <> OLD.revision + 1;
+  SELECT RAISE(ABORT,'CAT-STATE generations: transition refused') WHERE NEW.state <> OLD.state AND NOT (
+    (OLD.state='open' AND NEW.state='sealed') OR (OLD.state='sealed' AND NEW.state='collected'));
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE generations: sealed descriptor is fixed') WHERE OLD.first_lsn IS NOT NULL AND (
+    NEW.first_lsn IS NOT OLD.first_lsn OR NEW.last_lsn IS NOT OLD.last_lsn OR NEW.records IS NOT OLD.records);
+  SELECT RAISE(ABORT,'CAT-SEAL generation and object are sealed together') WHERE NEW.state = 'sealed' AND OLD.state = 'open'
+    AND (SELECT state FROM objects WHERE object_id = NEW.object_id) <> 'sealed';
+  SELECT RAISE(ABORT,'CAT-GENERATION an older generation is still open') WHERE NEW.state = 'sealed' AND OLD.state = 'open' AND 'open' = (
+    SELECT state FROM generations WHERE shard_id = NEW.shard_id AND generation < NEW.generation ORDER BY generation DESC LIMIT 1);
+  SELECT RAISE(ABORT,'CAT-GENERATION commits overlap an older generation') WHERE NEW.state = 'sealed' AND OLD.state = 'open' AND NEW.first_lsn <= (
+    SELECT last_lsn FROM generations WHERE shard_id = NEW.shard_id AND generation < NEW.generation ORDER BY generation DESC LIMIT 1);
+  SELECT RAISE(ABORT,'CAT-STATE generations: the object was not collected') WHERE NEW.state = 'collected' AND OLD.state = 'sealed'
+    AND (SELECT state FROM objects WHERE object_id = NEW.object_id) <> 'collected';
 END;
 
 DROP TRIGGER representations_no_delete;

@@ -590,10 +590,10 @@ CREATE TRIGGER generations_update BEFORE UPDATE ON generations BEGIN
     NEW.first_lsn IS NOT OLD.first_lsn OR NEW.last_lsn IS NOT OLD.last_lsn OR NEW.records IS NOT OLD.records);
   SELECT RAISE(ABORT,'CAT-SEAL generation and object are sealed together') WHERE NEW.state = 'sealed' AND OLD.state = 'open'
     AND (SELECT state FROM objects WHERE object_id = NEW.object_id) <> 'sealed';
-  SELECT RAISE(ABORT,'CAT-GENERATION an older generation is still open') WHERE NEW.state = 'sealed' AND OLD.state = 'open' AND EXISTS (
-    SELECT 1 FROM generations WHERE shard_id = NEW.shard_id AND generation < NEW.generation AND state = 'open');
-  SELECT RAISE(ABORT,'CAT-GENERATION commits overlap an older generation') WHERE NEW.state = 'sealed' AND OLD.state = 'open' AND EXISTS (
-    SELECT 1 FROM generations WHERE shard_id = NEW.shard_id AND generation < NEW.generation AND last_lsn >= NEW.first_lsn);
+  SELECT RAISE(ABORT,'CAT-GENERATION an older generation is still open') WHERE NEW.state = 'sealed' AND OLD.state = 'open' AND 'open' = (
+    SELECT state FROM generations WHERE shard_id = NEW.shard_id AND generation < NEW.generation ORDER BY generation DESC LIMIT 1);
+  SELECT RAISE(ABORT,'CAT-GENERATION commits overlap an older generation') WHERE NEW.state = 'sealed' AND OLD.state = 'open' AND NEW.first_lsn <= (
+    SELECT last_lsn FROM generations WHERE shard_id = NEW.shard_id AND generation < NEW.generation ORDER BY generation DESC LIMIT 1);
   SELECT RAISE(ABORT,'CAT-STATE generations: the object was not collected') WHERE NEW.state = 'collected' AND OLD.state = 'sealed'
     AND (SELECT state FROM objects WHERE object_id = NEW.object_id) <> 'collected';
 END;
@@ -665,8 +665,9 @@ END;
 
 -- trigger manifest_entries_insert on manifest_entries
 CREATE TRIGGER manifest_entries_insert BEFORE INSERT ON manifest_entries BEGIN
-  SELECT RAISE(ABORT,'CAT-DUPLICATE manifest_entries: identity already used') WHERE EXISTS (
-    SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND (position = NEW.position OR logical_factor_id = NEW.logical_factor_id));
+  SELECT RAISE(ABORT,'CAT-DUPLICATE manifest_entries: identity already used') WHERE
+    EXISTS (SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND position = NEW.position)
+    OR EXISTS (SELECT 1 FROM manifest_entries WHERE chunk_id = NEW.chunk_id AND logical_factor_id = NEW.logical_factor_id);
   SELECT RAISE(ABORT,'CAT-ALLOCATOR manifest_entries: chunk id was not reserved from the allocator') WHERE
     NOT COALESCE(NEW.chunk_id < (SELECT next_id FROM catalog_info), 0);
   SELECT RAISE(ABORT,'CAT-MANIFEST positions of a chunk are inserted in order') WHERE
