@@ -20,6 +20,7 @@ func TestCheckFindings(t *testing.T) {
 		{"seal without receipt", "objects_update", []string{objectUpdate(fixSealed, "state = 'sealed', content_id = zeroblob(32), byte_extent = 1, logical_extent = 1, integrity_digest = zeroblob(32)")}, "without a receipt"},
 		{"root on a claimed object", "objects_claim", []string{objectUpdate(fixSealed, "state = 'gc_claimed'")}, "still has a root"},
 		{"replayed generation without a root", "owner_objects_delete", []string{`DELETE FROM owner_objects`}, "no root on it"},
+		{"manifest without its entries", "representations_no_update", []string{`UPDATE representations SET entry_count = 3`}, "manifest: representation 5 declares 3 entries, has 0"},
 		{"trigger missing", "objects_claim", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,6 +51,36 @@ func TestCheckFindings(t *testing.T) {
 				t.Errorf("findings %q, none has %q", findings, c.find)
 			}
 		})
+	}
+}
+
+// TestCheckOfCandidate: an entry that no head has is checked, too.
+func TestCheckOfCandidate(t *testing.T) {
+	ctx := t.Context()
+	dir := makeStore(t, Options{})
+	c, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLog(t, c)
+	l.prepare(l.publication(l.rotateMany(2)...))
+	withoutTrigger(t, dir, "manifest_entries_no_update", `UPDATE manifest_entries SET contribution = zeroblob(16) WHERE position = 1`)
+	withoutTrigger(t, dir, "representation_chunks_no_update", `UPDATE representation_chunks SET first_position = 1, ordinal = 2, entries = 3`)
+	var findings []string
+	if err := c.Check(ctx, func(text string) { findings = append(findings, text) }); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(findings, "\n")
+	for _, want := range []string{"manifest entry of factor", "out of order", "takes 3 entries of a chunk of 2", "declares 2 entries, has 3"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in %s", want, all)
+		}
+	}
+	if len(findings) != 4 {
+		t.Errorf("findings: %s", all)
+	}
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
 	}
 }
 

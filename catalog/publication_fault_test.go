@@ -162,13 +162,13 @@ func checkResolved(t *testing.T, c *Catalog, before State, open bool) {
 		t.Errorf("resolving changed the state: %v\n%+v\n%+v", err, before, after)
 	}
 	for query, want := range map[string]int64{
-		`SELECT count(*) FROM representations`:                                         1,
-		`SELECT count(*) FROM unresolved_publications`:                                 0,
-		`SELECT count(*) FROM publication_attempts WHERE state <> 'retired'`:           0,
-		`SELECT count(*) FROM operations WHERE status = 'prepared'`:                    0,
-		`SELECT count(*) FROM owners WHERE kind = 'recovery' AND state <> 'released'`:  0,
-		`SELECT count(*) FROM owner_blobs`:                                             0,
-		`SELECT count(*) FROM owner_representations`:                                   1,
+		`SELECT count(*) FROM representations`:                                          1,
+		`SELECT count(*) FROM unresolved_publications`:                                  0,
+		`SELECT count(*) FROM publication_attempts WHERE state <> 'retired'`:            0,
+		`SELECT count(*) FROM operations WHERE status = 'prepared'`:                     0,
+		`SELECT count(*) FROM owners WHERE kind = 'recovery' AND state <> 'released'`:   0,
+		`SELECT count(*) FROM owner_blobs`:                                              0,
+		`SELECT count(*) FROM owner_representations`:                                    1,
 		`SELECT count(*) FROM storage_domain WHERE state = 'normal' AND reason IS NULL`: 1,
 	} {
 		if got := one64(t, c, query); got != want {

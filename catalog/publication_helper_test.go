@@ -2,8 +2,11 @@ package catalog
 
 import (
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"testing"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // log drives the generations of a store as an engine does: one commit in every
@@ -216,4 +219,37 @@ func (l *log) rotateMany(n int) (sealed []ShardGeneration) {
 		l.t.Fatal(err)
 	}
 	return sealed
+}
+
+// tamper changes rows with every trigger out of the way and without references,
+// over a connection of the caller.
+func tamper(t *testing.T, c *Catalog, db *sql.DB, fn func(ctx context.Context, tx *writeTx) error) {
+	t.Helper()
+	ctx := t.Context()
+	tx, err := sqlx.NewDb(db, "sqlite").BeginTxx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, texts []string
+	for list, column := range map[*[]string]string{&names: "name", &texts: "sql"} {
+		if err := tx.SelectContext(ctx, list, `SELECT `+column+` FROM sqlite_schema WHERE type = 'trigger' ORDER BY name`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range names {
+		if _, err := tx.ExecContext(ctx, `DROP TRIGGER `+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fn(ctx, &writeTx{Tx: tx}); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
 }

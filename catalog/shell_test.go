@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,62 @@ func TestStockShell(t *testing.T) {
 	if got := sqlite3(t, immutable, `SELECT count(*) FROM live_object_roots`); got != "2" {
 		t.Errorf("immutable: %q", got)
 	}
+}
+
+// TestStockShellOfPublication asks the views of a publication that stands between
+// its preparation and its adoption, on a head that has a manifest, and of a job.
+func TestStockShellOfPublication(t *testing.T) {
+	ctx := t.Context()
+	c, _ := newStore(t, Creation{})
+	l := newLog(t, c)
+	one := l.rotate()
+	head := l.publish(one...).Head
+	two := l.rotate()
+	if err := c.Register(ctx, two...); err != nil {
+		t.Fatal(err)
+	}
+	prepared := l.prepare(l.cut(head, two...))
+	job, err := c.StartJob(ctx, "verify", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.State(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second, third := s.Generations[0].ObjectID, s.Generations[1].ObjectID, s.Generations[2].ObjectID
+	old, candidate, recovery := head.RepresentationID, prepared.candidate, prepared.owner
+	ask := func() {
+		dir := c.options.Dir
+		for query, want := range map[string]string{
+			`SELECT representation_id, position, logical_factor_id, contribution_role FROM representation_entries ORDER BY 1, 2`: fmt.Sprintf("%d|0|%d|update\n%d|0|%d|update\n%d|1|%d|update", old, first, candidate, first, candidate, second),
+			`SELECT representation_id, position, contribution, layout, native_object_id, index_object_id, native_count FROM manifest ORDER BY 1, 2`: fmt.Sprintf("%d|0|%x|native|%d||3\n%d|0|%x|native|%d||3\n%d|1|%x|native|%d||3",
+				old, element(first), first, candidate, element(first), first, candidate, element(second), second),
+			`SELECT * FROM manifest_audit`:                                                                                 "",
+			`SELECT owner_id, object_id FROM live_object_roots ORDER BY 1, 2`:                                              fmt.Sprintf("6|%d\n6|%d\n6|%d\n%d|%d\n%d|%d", first, second, third, recovery, first, recovery, second),
+			`SELECT owner_id, object_id, depth FROM live_object_closure WHERE owner_id <> 6`:                               fmt.Sprintf("%d|%d|0\n%d|%d|0", recovery, first, recovery, second),
+			`SELECT * FROM reachable_objects ORDER BY 1`:                                                                   fmt.Sprintf("%d\n%d\n%d", first, second, third),
+			`SELECT count(*) FROM apparently_unowned_objects`:                                                              "0",
+			`SELECT * FROM representation_closure ORDER BY 1, 2`:                                                           fmt.Sprintf("%d|%d\n%d|%d\n%d|%d", old, first, candidate, first, candidate, second),
+			`SELECT root_object_id, object_id, depth FROM dependency_closure WHERE root_object_id = ` + fmt.Sprint(first):  fmt.Sprintf("%d|%d|0", first, first),
+			`SELECT kind, state, representations, blobs, objects FROM owner_pins WHERE owner_id = ` + fmt.Sprint(recovery): "recovery|active|2|1|0",
+			`SELECT operation, timeline, state, expected_revision, current_revision, expected_representation_id, candidate_representation_id, recovery_owner_id FROM unresolved_publications`: fmt.Sprintf("%x|main|prepared|1|1|%d|%d|%d", prepared.Operation(), old, candidate, recovery),
+			`SELECT job_id, kind, target, state, attempt_generation, work_consumed, work_reserved, ended_at, error FROM job_progress`:                                                         fmt.Sprintf("%d|verify||running|1|0|0||", job.ID),
+			`SELECT blob_id, object_id FROM blob_objects ORDER BY 2`:                   fmt.Sprintf("%s|%d\n%s|%d", stockShell(t, dir, `SELECT min(blob_id) FROM blob_versions`), first, stockShell(t, dir, `SELECT max(blob_id) FROM blob_versions`), second),
+			`SELECT revision, representation_id, entry_count, lsn FROM timeline_heads`: fmt.Sprintf("1|%d|1|1", old),
+			`PRAGMA integrity_check`:   "ok",
+			`PRAGMA foreign_key_check`: "",
+		} {
+			if got := stockShell(t, dir, query); got != want {
+				t.Errorf("%s\ngot  %q\nwant %q", query, got, want)
+			}
+		}
+	}
+	ask()
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ask()
 }
 
 // TestEveryViewIsListed keeps Views and the schema together, and reads each.
