@@ -13,6 +13,41 @@
 // of read-only connections serves the rest. Each connection sets its pragmas
 // and reads them back, and reads them back again before every BEGIN.
 //
+// # Publication
+//
+// A head contains the log up to a cut: an immutable representation, whose
+// manifest names the blobs that read one world, selected by a timeline at a
+// revision. A new cut becomes the head in six steps, each a commit of its own
+// but for the second, which is the engine's:
+//
+//  1. [Catalog.ReserveGenerations]: an object's identity and path, rooted by the
+//     timeline, before its file exists.
+//  2. The engine writes the file and syncs file and directories.
+//  3. [Catalog.SealGeneration]: the receipt that it did, and what the file is.
+//  4. [Catalog.Register]: the sealed object gets its place in the graph and a blob.
+//  5. [Catalog.Prepare] inserts world, representation and manifest, retained
+//     together with the expected head by a recovery owner; [Prepared.Begin] says
+//     that from now on the outcome may be unknown; [Attempting.Adopt] moves the
+//     head, replay_from and the timeline's roots, and records the outcome.
+//  6. [Adopted.Retire] releases the recovery owner and removes the rows that
+//     describe what nothing selects any more.
+//
+// A value of one state is the only way to the next, and the catalog checks the
+// transition once more. Whatever a crash leaves between two of them is settled by
+// [Catalog.ResolvePublications] at the next open: the operation's outcome was
+// written in the transaction that moved the head, so it is there or it is not.
+//
+// Manifests are lists of references to chunks of entries (manifest_entries,
+// representation_chunks; the view representation_entries puts them together). A
+// representation that only adds to another one shares its chunks, so a
+// publication costs its new entries and a reference for every 256 old ones.
+// Retained chunks are immutable but for growth at their end, behind what every
+// other reference covers.
+//
+// A generation's entry carries its fingerprint as contribution. At adoption the
+// head's sum and the new contributions must be the fingerprint of the world, by
+// the algebra that catalog_info names; SQL never adds them.
+//
 // # Refusals
 //
 // Guards live in the schema as triggers and CHECKs, so the sqlite3 shell meets
@@ -28,6 +63,9 @@
 // A failed COMMIT or a storage error poisons the handle: whether the
 // transaction is in the file is unknown until the store is opened again, so
 // every later call is refused with the first cause.
+//
+// A [Prepared] publication retains files until it is adopted and retired, or
+// abandoned. A poisoned handle can do neither; the next open does.
 //
 // [Open] assumes that the caller holds the LOCK of the store when it may write.
 // The catalog itself does not keep a second writing process away.
