@@ -44,7 +44,7 @@
 // Retained chunks are immutable but for growth at their end, behind what every
 // other reference covers.
 //
-// A generation's entry carries its fingerprint as contribution. At adoption the
+// A generation's entry carries its [Contribution]. At adoption the
 // head's sum and the new contributions must be the fingerprint of the world, by
 // the algebra that catalog_info names; SQL never adds them.
 //

@@ -57,9 +57,8 @@ func TestDivergingCandidates(t *testing.T) {
 	l := newLog(t, c)
 	l.publish(l.rotateMany(3)...)
 	first := l.publication(l.rotateMany(1)...)
-	second := first
-	second.Generations = append(second.Generations, l.rotateMany(1)...)
-	second = l.publication(second.Generations...)
+	next := l.rotateMany(1)[0]
+	second := l.publication(first.Generations[0].ShardGeneration, next)
 
 	a, again := l.prepare(first), l.prepare(first)
 	b := l.prepare(second)
@@ -85,7 +84,7 @@ func TestDivergingCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A third generation instead of the second: a new chunk behind the shared part.
-	third := l.cut(adopted.Head, second.Generations[1], l.rotateMany(1)[0])
+	third := l.cut(adopted.Head, next, l.rotateMany(1)[0])
 	same := l.prepare(third)
 	if got := fmt.Sprint(chunks(t, c, same.candidate)); got != "[1×6]" {
 		t.Errorf("same tail: %s", got)
@@ -260,20 +259,6 @@ func TestContradictingHead(t *testing.T) {
 				{`UPDATE representations SET entry_count = ?`, []any{head.EntryCount}},
 			} {
 				if _, err := tx.ExecContext(ctx, s.sql, s.args...); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"swapped contributions": func(ctx context.Context, c *Catalog, tx *writeTx, head *headRow) error {
-			var list []entryRow
-			if err := tx.SelectContext(ctx, &list, `SELECT chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest FROM manifest_entries`); err != nil {
-				return err
-			}
-			list[0].Contribution, list[1].Contribution = list[1].Contribution, list[0].Contribution
-			for i := range list {
-				digest := list[i].digest(c.identity())
-				if _, err := tx.ExecContext(ctx, `UPDATE manifest_entries SET contribution = ?, digest = ? WHERE position = ?`, list[i].Contribution, digest[:], list[i].Position); err != nil {
 					return err
 				}
 			}

@@ -84,7 +84,7 @@ func TestMigrationFromVersion1(t *testing.T) {
 				t.Errorf("generation: %+v", g)
 			}
 			if g.State == GenerationSealed {
-				p.Generations = append(p.Generations, ShardGeneration{g.ShardID, g.Generation})
+				p.Generations = append(p.Generations, Contribution{ShardGeneration{g.ShardID, g.Generation}, g.Fingerprint})
 				p.Fingerprint = mustAdd(t, p.Fingerprint, g.Fingerprint)
 				p.LSN = max(p.LSN, g.LastLSN)
 			}

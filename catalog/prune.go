@@ -72,7 +72,10 @@ func pruneRepresentation(ctx context.Context, tx *writeTx, id int64) error {
 	}
 	run(`DELETE FROM representations WHERE representation_id = ?`, id)
 	run(`DELETE FROM worlds WHERE world_id = ?1 AND NOT EXISTS (SELECT 1 FROM representations WHERE world_id = ?1)`, of[0].WorldID)
-	run(`DELETE FROM schema_contexts WHERE schema_id = ?1 AND NOT EXISTS (SELECT 1 FROM worlds WHERE schema_id = ?1)
+	// The context of a head, or of a schema that no head has yet, is the log's to need.
+	run(`DELETE FROM schema_contexts WHERE schema_id = ?1
+		AND schema_version < (SELECT min(c.schema_version) FROM timelines t JOIN worlds w ON w.world_id = t.head_world_id JOIN schema_contexts c ON c.schema_id = w.schema_id)
+		AND NOT EXISTS (SELECT 1 FROM worlds WHERE schema_id = ?1)
 		AND NOT EXISTS (SELECT 1 FROM tables WHERE schema_id = ?1) AND NOT EXISTS (SELECT 1 FROM indexes WHERE schema_id = ?1)`, of[0].SchemaID)
 	return errors.Join(errs...)
 }

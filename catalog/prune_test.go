@@ -111,3 +111,33 @@ func TestRetainedIsNotPruned(t *testing.T) {
 		}
 	}
 }
+
+// TestProjectedSchemaIsNotPruned: the context of the schema that tables and
+// indexes show stays when a candidate that had it goes, and the one before goes
+// when no head has it.
+func TestProjectedSchemaIsNotPruned(t *testing.T) {
+	ctx := t.Context()
+	c, _ := newStore(t, Creation{})
+	l := newLog(t, c)
+	old := Projection{SchemaVersion: 1} // all tables dropped: no row of tables refers to it
+	now := Projection{SchemaVersion: 2}
+	gens := l.rotateMany(2)
+	p := l.publication(gens[0])
+	p.Schema, p.LSN, p.Fingerprint = old, 1, p.Generations[0].Sum
+	head := l.adoptAndRetire(p)
+	if err := c.ProjectSchema(ctx, now); err != nil {
+		t.Fatal(err)
+	}
+	p = l.cut(head, gens[1])
+	p.Schema = now
+	if err := l.prepare(p).Abandon(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CheckProjection(ctx, now, func(text string) { t.Error(text) }); err != nil {
+		t.Fatal(err)
+	}
+	l.adoptAndRetire(p)
+	if n := one64(t, c, `SELECT count(*) FROM schema_contexts`); n != 1 {
+		t.Errorf("%d contexts", n)
+	}
+}

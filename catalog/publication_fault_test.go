@@ -14,7 +14,11 @@ var publicationSteps = []string{"register", "prepare-publication", "begin-public
 
 // publishOnce runs them, and returns the first error.
 func publishOnce(ctx context.Context, c *Catalog, p Publication) error {
-	if err := c.Register(ctx, p.Generations...); err != nil {
+	var names []ShardGeneration
+	for _, g := range p.Generations {
+		names = append(names, g.ShardGeneration)
+	}
+	if err := c.Register(ctx, names...); err != nil {
 		return err
 	}
 	prepared, err := c.Prepare(ctx, p)

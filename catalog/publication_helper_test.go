@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"github.com/jmoiron/sqlx"

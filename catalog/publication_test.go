@@ -234,17 +234,21 @@ func TestPrepareRefusals(t *testing.T) {
 		{"LSN below 0", func(p *Publication) { p.LSN = -1 }, CodeRange},
 		{"live count", func(p *Publication) { p.LiveCount = -1 }, CodeRange},
 		{"fingerprint", func(p *Publication) { p.Fingerprint = element(1) }, CodeSum},
+		{"contribution", func(p *Publication) { p.Generations[0].Sum = element(1) }, CodeSum},
+		{"short contribution", func(p *Publication) { p.Generations[0].Sum = p.Generations[0].Sum[:15] }, CodeEncoding},
 		{"short fingerprint", func(p *Publication) { p.Fingerprint = p.Fingerprint[:15] }, CodeEncoding},
 		{"schema version", func(p *Publication) { p.Schema.SchemaVersion = -1 }, CodeRange},
 		{"nothing", func(p *Publication) { p.Generations = nil }, CodeGeneration},
 		{"a generation of the head", func(p *Publication) { p.Generations[0].Generation = 1 }, CodeGeneration},
 		{"a generation skipped", func(p *Publication) { p.Generations = p.Generations[1:3] }, CodeGeneration},
-		{"a shard left out", func(p *Publication) { p.Generations = []ShardGeneration{one[0], two[0]} }, CodeGeneration},
+		{"a shard left out", func(p *Publication) { p.Generations = []Contribution{p.Generations[0], p.Generations[2]} }, CodeGeneration},
 		{"a generation twice", func(p *Publication) { p.Generations[2] = p.Generations[0] }, CodeGeneration},
 		{"another shard", func(p *Publication) { p.Generations[0].ShardID = 4711 }, CodeGeneration},
 		{"order within a shard", func(p *Publication) { p.Generations[0], p.Generations[2] = p.Generations[2], p.Generations[0] }, CodeGeneration},
-		{"one that is not registered", func(p *Publication) { p.Generations, p.LSN = append(p.Generations, three...), 4 }, CodeGeneration},
-		{"one that is open", func(p *Publication) { p.Generations = append(p.Generations, three[0], open) }, CodeGeneration},
+		{"one that is not registered", func(p *Publication) { p.Generations, p.LSN = append(p.Generations, contributions(t, c, three)...), 4 }, CodeGeneration},
+		{"one that is open", func(p *Publication) {
+			p.Generations = append(p.Generations, contributions(t, c, []ShardGeneration{three[0], open})...)
+		}, CodeGeneration},
 	} {
 		p := good()
 		bad.change(&p)
