@@ -10,8 +10,8 @@ import (
 // slot in a leaf that is nearly full (rows) or three quarters full (entries),
 // and what the leaf's bytes have to spare.
 const (
-	rowOverhead   = 24
-	entryOverhead = 32
+	rowOverhead   = 16
+	entryOverhead = 24
 	sizeSamples   = 256
 )
 
