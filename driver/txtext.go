@@ -123,7 +123,16 @@ func (c *conn) releaseSavepoint(ctx context.Context, name string) error {
 		return nil
 	}
 	c.db.ClearError()
+	begun := c.db.Begun()
 	err := c.sqliteError(ctx, c.db.Exec("RELEASE "+sqltext.Quote(name)))
+	if err != nil && outermost && begun && !c.db.Begun() && !c.db.Autocommit() {
+		// The commit was refused after a schema change. SQLite has rolled back
+		// every table and is still in the transaction: a second RELEASE would be
+		// reported as done, with nothing left to commit.
+		if undone := c.db.Exec("ROLLBACK"); undone != nil {
+			return undone
+		}
+	}
 	if err == nil && !outermost {
 		c.tx.names = c.tx.names[:i]
 	}
