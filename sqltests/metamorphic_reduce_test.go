@@ -40,14 +40,6 @@ func plainerFault(l metaList, i int, end time.Time, fails func(metaList) bool) m
 	return l
 }
 
-// tries is how often a list is run before it is said not to fail.
-func (l metaList) tries() int {
-	if slices.ContainsFunc(l.ops, func(o metaOp) bool { return o.verb == metaFault }) {
-		return 3
-	}
-	return 1
-}
-
 // reduceRows leaves out rows of one operation.
 func reduceRows(l metaList, i int, end time.Time, fails func(metaList) bool) metaList {
 	const between = "), ("
