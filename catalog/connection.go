@@ -56,7 +56,7 @@ func openPool(dir string, a access, busy time.Duration, h *handle) (*sql.DB, err
 	if err != nil {
 		return nil, err
 	}
-	base, err := sqlite.NewConnector(dsn)
+	base, err := connectorOf(dsn, h.seam)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,25 @@ func dataSource(dir string, a access, busy time.Duration) (string, error) {
 	}
 	uri := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	return uri.String(), nil
+}
+
+// connectorOf connects through a seam, which may be nil.
+func connectorOf(dsn string, seam *Seam) (driver.Connector, error) {
+	base, err := sqlite.NewConnector(dsn)
+	if err != nil || seam == nil || seam.Connect == nil {
+		return base, err
+	}
+	return &seamConnector{base, dsn, seam}, nil
+}
+
+type seamConnector struct {
+	driver.Connector
+	dsn  string
+	seam *Seam
+}
+
+func (c *seamConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	return c.seam.Connect(c.dsn, func() (driver.Conn, error) { return c.Connector.Connect(ctx) })
 }
 
 // connector makes every physical connection of a pool a guarded one.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"database/sql/driver"
 	"io/fs"
 	"time"
 
@@ -23,7 +24,7 @@ type Options struct {
 	BusyTimeout time.Duration
 	// Now is the clock of created_at and opened_at columns. Default time.Now.
 	Now func() time.Time
-	// Fault wraps every COMMIT. For tests.
+	// Fault wraps every COMMIT and every connection. For tests.
 	Fault *Seam
 
 	files      fs.FS                                                 // migrations; default the embedded ones
@@ -37,6 +38,11 @@ type Options struct {
 // read, and call [Copy], but a write from inside it waits for ever.
 type Seam struct {
 	Commit func(name string, commit func() error) error
+	// Connect stands around the making of every SQLite connection, so that a
+	// test that opens thousands of stores may hand out one that it kept when it
+	// was closed: a new one reads the whole schema. The connection it returns
+	// has the interfaces of the SQLite driver's.
+	Connect func(dataSource string, connect func() (driver.Conn, error)) (driver.Conn, error)
 }
 
 func (o Options) withDefaults() Options {

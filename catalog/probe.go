@@ -40,7 +40,7 @@ func probeWith(ctx context.Context, o *Options, a access) (found probed, err err
 	if err != nil {
 		return probed{}, err
 	}
-	connector, err := sqlite.NewConnector(dsn)
+	connector, err := connectorOf(dsn, o.Fault)
 	if err != nil {
 		return probed{}, err
 	}

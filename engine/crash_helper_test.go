@@ -49,6 +49,9 @@ type crashRun struct {
 	o    Options
 	wide int // transactions in several shards
 
+	sched   *schedule // of the program, if it has one
+	numbers *numbers  // of its images, if they have some
+
 	// While held is set, operations of these kinds wait.
 	mu    sync.Mutex
 	held  chan struct{}
@@ -89,16 +92,31 @@ func (r *crashRun) open(t testing.TB) *Store {
 func (r *crashRun) hold() { r.holdKinds(vfs.OpSyncData) }
 
 func (r *crashRun) holdKinds(kinds vfs.Kind) {
+	if r.sched != nil {
+		r.sched.hold(kinds)
+		return
+	}
 	r.mu.Lock()
 	r.held, r.kinds = make(chan struct{}), kinds
 	r.mu.Unlock()
 }
 
 func (r *crashRun) release() {
+	if r.sched != nil {
+		r.sched.hold(0)
+		return
+	}
 	r.mu.Lock()
 	close(r.held)
 	r.held = nil
 	r.mu.Unlock()
+}
+
+// follow lets a schedule decide on the order of operations.
+func (r *crashRun) follow(s *schedule) {
+	r.sched = s
+	r.o.FS.(*vfs.Fault).SetHook(s.hook(vfs.MutatingOps))
+	r.o.CatalogSeam = s.seam(r.cats.seam())
 }
 
 // commit runs a transaction and records the state it leaves.
@@ -171,8 +189,15 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 				continue
 			}
 			seen[key] = true
-			c.opened++
 			at := fmt.Sprintf("op %d, image %q", n, name)
+			if r.numbers != nil {
+				k, wanted := r.numbers.next()
+				if !wanted {
+					continue
+				}
+				at += fmt.Sprintf("\n%s\n", r.numbers.reproduce(k))
+			}
+			c.opened++
 			var before *vfs.Mem
 			if f != nil {
 				before = cloneMem(t, img)
@@ -192,10 +217,10 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 
 // one opens one image, commits once more, and opens it again.
 func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked LSN) LSN {
-	dir, clean := restore(t, cat)
+	totals.images.Add(1)
+	o, _, clean := place(t, r.o, cat)
 	defer clean()
-	o := r.o
-	o.Dir, o.FS, o.CatalogSeam = dir, img, nil
+	o.FS = img
 	s, err := Open(context.Background(), o)
 	if err != nil {
 		t.Errorf("%s: open: %v", at, err)

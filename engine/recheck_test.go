@@ -89,6 +89,29 @@ func TestCheckpointAfterTornFooter(t *testing.T) {
 	}
 }
 
+// A sealed file that cannot be closed is sealed: a later attempt would have no
+// file to seal.
+func TestCheckpointOfFileThatDoesNotClose(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	told := 0
+	s := openStore(t, Options{FS: f, Events: func(e Event) {
+		if e.Kind == EventBackgroundFailed && errors.Is(e.Err, syscall.EIO) {
+			told++
+		}
+	}})
+	wait(t, s, update(t, s, all(createTable("t"), put("t", 1, 1, "x"))))
+	f.Fail(vfs.Rule{Kinds: vfs.OpClose, N: 1})
+	for range 2 {
+		if err := s.Checkpoint(t.Context(), nil); err != nil {
+			t.Errorf("a file that does not close: %v", err)
+		}
+	}
+	quiet(t, s)
+	if told != 1 {
+		t.Errorf("it was told of %d times", told)
+	}
+}
+
 // A row that could not be replayed is refused before anything of it happens.
 func TestRowTooLarge(t *testing.T) {
 	s := openStore(t, Options{FS: vfs.NewMem()})

@@ -205,7 +205,7 @@ func findSeal(f *logFile, from int64, least LSN) (LSN, error) {
 		need    = lsnAt + 8
 		maxSpan = 1 << 32 // more commits than a file can hold
 	)
-	buf := make([]byte, wal.BlockSize)
+	buf := make([]byte, max(need, min(f.allocated-from, wal.BlockSize)))
 	for off := (from + wal.Align - 1) &^ (wal.Align - 1); off+need <= f.allocated; {
 		b := buf[:min(int64(len(buf)), f.allocated-off)]
 		if _, err := f.file.ReadAt(b, off); err != nil && !errors.Is(err, io.EOF) {

@@ -77,7 +77,8 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 	s.mu.Unlock()
 	s.event(Event{Kind: EventSealed, Generation: g.number, File: g.path, Bytes: extent, LSN: LSN(c.seal.LastLSN)})
 	if err := f.Close(); err != nil {
-		return fmt.Errorf("engine: closing %s: %w", g.path, err)
+		// All of it is durable and recorded: there is nothing to try again.
+		s.event(Event{Kind: EventBackgroundFailed, File: g.path, Err: fmt.Errorf("engine: closing %s: %w", g.path, err)})
 	}
 	return nil
 }
@@ -220,7 +221,7 @@ func contentID(r io.ReaderAt, extent int64) ([32]byte, error) {
 }
 
 func hashOf(h hash.Hash, r io.ReaderAt, n int64) (sum [32]byte, err error) {
-	if got, err := io.CopyBuffer(h, io.NewSectionReader(r, 0, n), make([]byte, wal.BlockSize)); err != nil {
+	if got, err := io.CopyBuffer(h, io.NewSectionReader(r, 0, n), make([]byte, max(1, min(n, wal.BlockSize)))); err != nil {
 		return sum, err
 	} else if got != n {
 		return sum, io.ErrUnexpectedEOF

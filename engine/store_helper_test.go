@@ -241,7 +241,7 @@ type catalogCopy struct {
 }
 
 func newCatalogs(t testing.TB, mem *vfs.Mem) *catalogs {
-	return &catalogs{t: t, mem: mem, dir: t.TempDir(), keep: t.TempDir()}
+	return &catalogs{t: t, mem: mem, dir: tempDir(t), keep: tempDir(t)}
 }
 
 func (c *catalogs) seam() *catalog.Seam {
@@ -278,7 +278,7 @@ func (c *catalogs) at(n int) string {
 
 // restore makes a directory that holds a copy of a catalog, "" for none.
 func restore(t testing.TB, file string) (dir string, remove func()) {
-	dir, err := os.MkdirTemp("", "tidemark-image-")
+	dir, err := os.MkdirTemp(memoryDir(), "tidemark-image-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,14 +290,7 @@ func restore(t testing.TB, file string) (dir string, remove func()) {
 	if file == "" {
 		return dir, remove
 	}
-	data, err := os.ReadFile(file)
-	if err == nil {
-		// VACUUM INTO makes a file in rollback mode. These two bytes of
-		// SQLite's header put it back into WAL mode, as the original is.
-		data[18], data[19] = 2, 2
-		err = os.WriteFile(filepath.Join(dir, catalog.FileName), data, 0o600)
-	}
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, catalog.FileName), catalogBytes(t, file), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir, remove

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// loop runs programs of one seed after another, side by side, until enough was
+// done. body returns how much it did, and what to say of it.
+func loop(t *testing.T, enough int, body func(t *testing.T, seed uint64) (done int, says string)) {
+	var seeds, sum atomic.Int64
+	workers := runtime.GOMAXPROCS(0)
+	if *crashImage > 0 {
+		workers = 1
+	}
+	t.Run("side by side", func(t *testing.T) {
+		for w := range workers {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				for sum.Load() < int64(enough) {
+					seed := *crashSeed + uint64(seeds.Add(1)-1)
+					n, says := body(t, seed)
+					t.Logf("seed %d: %s", seed, says)
+					sum.Add(int64(n))
+					if t.Failed() || *crashImage > 0 {
+						return
+					}
+				}
+			})
+		}
+	})
+	if n := loopsRunning(); n > 0 {
+		t.Errorf("%d goroutines of closed stores are still running", n)
+	}
+	t.Logf("%d programs, %d done of %d", seeds.Load(), sum.Load(), enough)
+}
+
+// numbers numbers the images, or the faults, of one seed.
+type numbers struct {
+	mu   sync.Mutex
+	last int
+	test string
+	seed uint64
+}
+
+// next returns the next number, and whether it is one to do.
+func (n *numbers) next() (int, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last++
+	return n.last, *crashImage == 0 || *crashImage == n.last
+}
+
+// reproduce is how to meet number k again.
+func (n *numbers) reproduce(k int) string {
+	return fmt.Sprintf("go test ./engine -run '^%s$' -crash-seed %d -crash-image %d", n.test, n.seed, k)
+}
+
+// shape of the store of a seed.
+func shapeOf(rng *rand.Rand) (shards int, generationSize int64) {
+	return []int{1, 3}[rng.IntN(2)], []int64{1 << 10, 2 << 10, 4 << 10, 16 << 10}[rng.IntN(4)]
+}
+
+// TestCrashLoop crashes random programs at every operation. Of the images it
+// opens every few; the program goes on from one of them to the next crash.
+func TestCrashLoop(t *testing.T) {
+	loop(t, goal(100_000, *crashImages), crashProgram)
+}
+
+func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
+	const rounds = 3
+	rng := rand.New(rand.NewPCG(seed, 2))
+	shards, size := shapeOf(rng)
+	r := newCrashRun(t, vfs.NewMem(), size, shards)
+	r.numbers = &numbers{test: t.Name()[:len("TestCrashLoop")], seed: seed}
+	done := map[string]int{}
+	var sum crashStats
+	for round := range rounds {
+		p := newProgram(r, rng)
+		scheduled(t, rng.Uint64(), func(t *testing.T, s *schedule) {
+			r.follow(s)
+			p.run(t, 12+rng.IntN(12))
+		})
+		for what, n := range p.count {
+			done[what] += n
+		}
+		if !t.Failed() {
+			sum.add(r.images(t, rng.IntN(7), thinned(7), vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 12, Max: 64}, nil))
+		}
+		if t.Failed() || round == rounds-1 {
+			break
+		}
+		// Go on from a random crash.
+		n := r.mem.Ops()/2 + rng.IntN(r.mem.Ops()/2)
+		var list []*vfs.Mem
+		for _, img := range r.mem.CrashImages(n, vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 4, Boundaries: r.boundaries, Max: 4}) {
+			list = append(list, img)
+		}
+		img, cat := list[rng.IntN(len(list))], r.cats.at(n)
+		lsn := r.one(t, fmt.Sprintf("round %d goes on from op %d", round, n), cloneMem(t, img), cat, r.acked(n))
+		if t.Failed() {
+			break
+		}
+		last := r
+		r = r.again(t, img, cat, lsn)
+		r.numbers, r.wide = last.numbers, last.wide
+	}
+	return sum.opened, fmt.Sprintf("%d shards, generations of %d bytes: %d file operations, %d images, %d of them opened; %s; %d in several shards",
+		shards, size, sum.ops, sum.images, sum.opened, counts(done), r.wide)
+}

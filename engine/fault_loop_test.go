@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// faultKind is a way in which an operation fails.
+type faultKind struct {
+	name string
+	rule vfs.Rule // of a file system; its N is the loop's
+
+	// commit, when set, stands for a COMMIT of the catalog instead. It reports
+	// whether everything fails from then on.
+	commit func(commit func() error) (dead bool, err error)
+
+	full    bool // a lack of space, until somebody makes room
+	lasting bool // there is no end to it in this process
+}
+
+var errCommit = errors.New("commit fails")
+
+var faultKinds = []faultKind{
+	{name: "fails"},
+	{name: "is done and reported as failed", rule: vfs.Rule{After: true}},
+	{name: "is done in part", rule: vfs.Rule{Kinds: vfs.OpWrite, Short: 100}},
+	{name: "is done up to a sector", rule: vfs.Rule{Kinds: vfs.OpWrite, Short: 512}},
+	{name: "fails, as do all later ones", rule: vfs.Rule{Kinds: vfs.OpWrite | vfs.SyncOps, Sticky: true}, lasting: true},
+	{name: "finds no space", rule: vfs.Rule{Kinds: vfs.OpPreallocate | vfs.OpCreate | vfs.OpMkdir, Err: syscall.ENOSPC, Sticky: true}, full: true},
+	{name: "COMMIT fails", commit: func(func() error) (bool, error) { return false, errCommit }},
+	{name: "COMMIT is done and reported as failed", commit: func(commit func() error) (bool, error) {
+		return false, errors.Join(commit(), errCommit)
+	}},
+	{name: "COMMIT is done and the last thing that is", commit: func(commit func() error) (bool, error) { return true, commit() }, lasting: true},
+}
+
+// kindBase separates the kinds in the number of a fault, which is the kind's
+// place and the place of the operation.
+const kindBase = 100_000
+
+// TestFaultLoop lets operations of random programs fail in all ways there are:
+// on the files, and at commits of the catalog. What was acknowledged is there
+// in every crash image behind the failure, what was refused is in none, readers
+// go on, and so do writers unless the store is poisoned.
+func TestFaultLoop(t *testing.T) {
+	loop(t, goal(20_000, *crashFaults), faultProgram)
+}
+
+func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
+	const every = 5
+	rng := rand.New(rand.NewPCG(seed, 3))
+	b := newFaultBase(t, rng, seed)
+	file, cat := 0, 0
+	for k, kind := range faultKinds {
+		step := thinned(every)
+		if kind.commit != nil {
+			step = max(1, step/every) // there are few
+		}
+		for n := 1 + rng.IntN(step); ; n += step {
+			if number := k*kindBase + n; *crashImage > 0 {
+				if *crashImage/kindBase != k {
+					break
+				}
+				n = *crashImage % kindBase
+			} else if number%kindBase != n {
+				t.Fatalf("operation %d has no number", n)
+			}
+			f := b.run(t, kind, k, n)
+			if t.Failed() {
+				return file + cat, "failed"
+			}
+			if !f.hit() {
+				if len(f.errs) > 0 {
+					t.Errorf("errors without a fault: %v", f.errs)
+				}
+				break
+			}
+			if kind.commit != nil {
+				cat++
+				totals.catalogFaults.Add(1)
+			} else {
+				file++
+				totals.fileFaults.Add(1)
+			}
+			f.recovers(t)
+			if t.Failed() || *crashImage > 0 {
+				return file + cat, "stopped"
+			}
+		}
+	}
+	return file + cat, fmt.Sprintf("%d shards, generations of %d bytes, from %s: %d faults of files, %d of the catalog, %d images opened",
+		b.shards, b.size, b.from, file, cat, b.images)
+}
+
+// faultBase is where the runs of a seed begin.
+type faultBase struct {
+	history
+	mem    *vfs.Mem
+	cat    string // "": the run creates the store
+	from   string // says it
+	keep   string // directory of copies of catalogs
+	shards int
+	size   int64
+	seed   uint64
+	order  uint64 // seed of the schedules
+	images int
+	seen   map[string]bool // images opened
+}
+
+func newFaultBase(t *testing.T, rng *rand.Rand, seed uint64) *faultBase {
+	b := &faultBase{seed: seed, order: rng.Uint64(), keep: tempDir(t), seen: map[string]bool{}}
+	b.shards, b.size = shapeOf(rng)
+	b.states = map[LSN]string{0: ""}
+	if seed%10 == 0 {
+		b.mem, b.from = vfs.NewMem(), "nothing"
+		return b
+	}
+	r := newCrashRun(t, vfs.NewMem(), b.size, b.shards)
+	scheduled(t, b.order, func(t *testing.T, s *schedule) {
+		r.follow(s)
+		newProgram(r, rng).run(t, 6+rng.IntN(8))
+	})
+	n := r.mem.Ops()
+	b.from = "a clean close"
+	if rng.IntN(2) == 0 {
+		n = n/3 + rng.IntN(n*2/3)
+		b.from = "a crash"
+	}
+	for _, img := range r.mem.CrashImages(n, vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 1, Max: 1}) {
+		if b.mem == nil || rng.IntN(3) == 0 {
+			b.mem = img
+		}
+	}
+	b.cat = r.cats.at(n)
+	lsn := r.one(t, "the image that the faults begin with", cloneMem(t, b.mem), b.cat, r.acked(n))
+	maps.Copy(b.states, r.states)
+	maps.DeleteFunc(b.states, func(l LSN, _ string) bool { return l > lsn })
+	b.acks = []ack{{0, lsn}}
+	return b
+}
+
+// faulty is one run with one fault.
+type faulty struct {
+	history
+	*faultBase
+	what  string
+	kind  faultKind
+	n     int
+	mem   *vfs.Mem
+	fault *vfs.Fault
+	o     Options
+	shelf *shelf
+	sched *schedule
+	gen   *generator
+	errs  []error
+
+	pending []LSN
+	since   int // operation at which the states were right
+	commits int // of the catalog
+	struck  bool
+	dead    bool
+	copies  []catalogCopy // of the catalog behind the fault
+}
+
+func (b *faultBase) run(t *testing.T, kind faultKind, k, n int) *faulty {
+	f := &faulty{faultBase: b, kind: kind, n: n, mem: cloneMem(t, b.mem)}
+	f.what = fmt.Sprintf("operation %d %s\n%s\n", n, kind.name,
+		(&numbers{test: "TestFaultLoop", seed: b.seed}).reproduce(k*kindBase+n))
+	f.states, f.acks = maps.Clone(b.states), []ack{{0, b.acked(0)}}
+	f.mem.SetJournalLimit(64 << 20)
+	f.since = f.mem.Ops()
+	rule := kind.rule
+	rule.N = n
+	if kind.commit != nil {
+		f.fault = vfs.NewFault(f.mem)
+	} else {
+		f.fault = vfs.NewFault(f.mem, rule)
+	}
+	var clean func()
+	f.o, f.shelf, clean = place(t, Options{Create: true, GenerationSize: b.size, Shards: b.shards}, b.cat)
+	defer clean()
+	scheduled(t, b.order, func(t *testing.T, s *schedule) {
+		outer := vfs.NewFault(f.fault)
+		outer.SetHook(s.hook(vfs.AllOps &^ (vfs.OpRead | vfs.OpSize | vfs.OpStat | vfs.OpList)))
+		seam := &catalog.Seam{Commit: f.commit}
+		if f.o.CatalogSeam != nil {
+			seam.Connect = f.o.CatalogSeam.Connect
+		}
+		f.sched, f.o.FS, f.o.CatalogSeam = s, outer, s.seam(seam)
+		rng := rand.New(rand.NewPCG(b.order, 4))
+		f.gen = newGenerator(rng)
+		for range 2 {
+			f.half(t, rng)
+		}
+	})
+	if f.hit() {
+		f.copyCatalog(t)
+	}
+	if t.Failed() {
+		t.Logf("%s%v\njournal:\n%s", f.what, f.errs, journalText(f.mem, f.mem.Ops()))
+	}
+	return f
+}
+
+// hit reports whether the fault was.
+func (f *faulty) hit() bool { return f.struck || f.fault.Injected() > 0 }
+
+// commit is a commit of the catalog.
+func (f *faulty) commit(name string, commit func() error) error {
+	if f.dead {
+		return errCommit
+	}
+	f.commits++
+	var err error
+	if f.kind.commit != nil && f.commits == f.n {
+		f.struck = true
+		if f.dead, err = f.kind.commit(commit); f.dead {
+			f.fault.Fail(vfs.Rule{Kinds: vfs.AllOps})
+		}
+	} else {
+		err = commit()
+	}
+	if f.hit() {
+		f.copyCatalog(nil)
+	}
+	return err
+}
+
+// copyCatalog keeps the catalog as it is now.
+func (f *faulty) copyCatalog(t *testing.T) {
+	file := filepath.Join(f.keep, fmt.Sprintf("%d", len(f.copies)))
+	var err error
+	if f.shelf != nil {
+		err = f.shelf.save(file)
+	} else {
+		file = filepath.Join(f.keep, fmt.Sprintf("%d-%d", f.n, len(f.copies)))
+		err = catalog.Copy(context.Background(), f.o.Dir, file)
+	}
+	if err == nil {
+		f.copies = append(f.copies, catalogCopy{f.mem.Ops(), file})
+	} else if t != nil && f.cat != "" {
+		t.Errorf("copy of the catalog: %v", err)
+	}
+}

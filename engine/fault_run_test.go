@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// half opens the store, works, and closes it, as far as it gets.
+func (f *faulty) half(t *testing.T, rng *rand.Rand) {
+	ctx := context.Background()
+	s, err := Open(ctx, f.o)
+	if err != nil {
+		f.failed(t, nil, err)
+		if f.kind.full {
+			f.fault.Clear()
+		}
+		return
+	}
+	f.opened(t, s)
+	held := false
+	settle := func() {
+		if held {
+			f.sched.hold(0)
+			held = false
+		}
+		f.wait(t, s)
+	}
+	for range 4 + rng.IntN(4) {
+		f.transaction(t, s, f.gen.transaction)
+		if s.Poisoned() != nil {
+			break
+		}
+		switch rng.IntN(9) {
+		case 0, 1, 2:
+			settle()
+		case 3, 4:
+			f.sched.hold(vfs.OpSyncData)
+			held = true
+		case 5, 6:
+			settle()
+			lsn := s.Head().LSN()
+			if err := s.Checkpoint(ctx, nil); err != nil {
+				f.failed(t, s, err)
+				break
+			}
+			f.acks = append(f.acks, ack{f.mem.Ops(), lsn})
+			sealedUpTo(t, s, lsn)
+		}
+		if held && s.log.full() {
+			settle()
+		}
+	}
+	settle()
+	f.goesOn(t, s)
+	durable := s.Durable()
+	want := f.states[durable.LSN()]
+	if err := s.Close(); err != nil {
+		f.failed(t, s, err)
+	}
+	if dump(durable) != want {
+		t.Errorf("the durable state reads otherwise after Close")
+	}
+	if open := f.mem.OpenFiles(); len(open) > 0 {
+		t.Errorf("still open: %v", open)
+	}
+}
+
+// opened checks what an open found.
+func (f *faulty) opened(t *testing.T, s *Store) {
+	lsn := s.Durable().LSN()
+	if acked := f.acked(f.mem.Ops()); lsn < acked {
+		t.Errorf("reopened at LSN %d, acknowledged was %d", lsn, acked)
+	}
+	if state, ok := f.states[lsn]; !ok || dump(s.Durable()) != state {
+		t.Errorf("reopened at LSN %d:\n%s\nwant:\n%s", lsn, dump(s.Durable()), state)
+	}
+	// What the open did not find must not come back.
+	n := len(f.states)
+	maps.DeleteFunc(f.states, func(l LSN, _ string) bool { return l > lsn })
+	if len(f.states) < n {
+		f.since = f.mem.Ops()
+	}
+	f.acks = append(f.acks, ack{f.mem.Ops(), lsn})
+}
+
+// transaction runs a transaction up to its commit.
+func (f *faulty) transaction(t *testing.T, s *Store, body func(tx *Tx) error) {
+	tx, err := s.Begin(context.Background())
+	if err != nil {
+		f.failed(t, s, err)
+		return
+	}
+	if err = body(tx); err == nil {
+		err = tx.Prepare()
+	}
+	if err != nil {
+		tx.Rollback()
+		f.failed(t, s, err)
+		return
+	}
+	f.states[tx.Base()+1] = dumpTx(tx)
+	f.pending = append(f.pending, tx.Commit())
+}
+
+// wait waits for what was committed.
+func (f *faulty) wait(t *testing.T, s *Store) {
+	for _, lsn := range f.pending {
+		err := s.WaitDurable(context.Background(), lsn)
+		if err == nil {
+			f.acks = append(f.acks, ack{f.mem.Ops(), lsn})
+			continue
+		}
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			delete(f.states, lsn) // nothing of it was written
+		}
+		f.failed(t, s, err)
+	}
+	f.pending = f.pending[:0]
+}
+
+// failed checks the terms of a failure; s is nil when there is no store.
+func (f *faulty) failed(t *testing.T, s *Store, err error) {
+	f.errs = append(f.errs, err)
+	if !f.hit() {
+		t.Errorf("%v without a fault", err)
+	}
+	if f.kind.full && !errors.Is(err, ErrFull) && s != nil {
+		t.Errorf("without space: %v", err)
+	}
+	if s == nil {
+		return
+	}
+	if lsn := s.Durable().LSN(); dump(s.Durable()) != f.states[lsn] {
+		t.Errorf("after %v the durable state is none that a commit left", err)
+	}
+	poisoned := s.Poisoned() != nil
+	switch {
+	case !poisoned && (errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrPoisoned)):
+		t.Errorf("error %v of an engine that is not poisoned", err)
+	case poisoned && f.kind.full:
+		t.Errorf("poisoned for lack of space: %v", s.Poisoned())
+	case poisoned:
+		if _, again := s.Begin(context.Background()); !errors.Is(again, ErrPoisoned) && !errors.Is(again, ErrClosed) {
+			t.Errorf("a poisoned engine starts a transaction: %v", again)
+		}
+		if s.Head().LSN() != s.Durable().LSN() {
+			t.Errorf("head %d of a poisoned engine, durable %d", s.Head().LSN(), s.Durable().LSN())
+		}
+	}
+}
+
+// goesOn writes once more. What failed may fail a second time, because
+// somebody else met it; then it has to succeed.
+func (f *faulty) goesOn(t *testing.T, s *Store) {
+	if f.kind.full {
+		f.fault.Clear()
+	}
+	if f.kind.lasting {
+		return
+	}
+	for range 3 {
+		if s.Poisoned() != nil {
+			return
+		}
+		lsn := s.Durable().LSN()
+		f.transaction(t, s, f.gen.transaction)
+		f.wait(t, s)
+		if s.Durable().LSN() > lsn {
+			return
+		}
+	}
+	if s.Poisoned() == nil {
+		t.Errorf("the store does not go on: %v", f.errs)
+	}
+}
+
+// recovers opens the store as a later process does: without the fault, on the
+// files as the page cache has them and on what a crash leaves at some point
+// behind the fault.
+func (f *faulty) recovers(t *testing.T) {
+	run := &crashRun{mem: f.mem, o: Options{Create: true, GenerationSize: f.size, Shards: f.shards}}
+	run.history = f.history
+	open := func(what string, img *vfs.Mem, cat string, n int) {
+		key := fmt.Sprintf("%x %d %x", contents(t, img), f.acked(n), fmt.Sprint(f.states))
+		if t.Failed() || f.seen[key] {
+			return
+		}
+		f.seen[key] = true
+		f.images++
+		run.one(t, f.what+what, img, cat, f.acked(n))
+		if t.Failed() {
+			t.Logf("%v\njournal:\n%s", f.errs, journalText(f.mem, f.mem.Ops()))
+		}
+	}
+	rng := rand.New(rand.NewPCG(f.order, uint64(f.n)))
+	cat := ""
+	if len(f.copies) > 0 {
+		cat = f.copies[len(f.copies)-1].file
+	}
+	end := f.mem.Ops()
+	open("and the process restarts", cloneMem(t, f.mem), cat, end)
+
+	// Any point behind the fault whose catalog is known.
+	from := end
+	if len(f.copies) > 0 {
+		from = f.copies[0].op
+	}
+	from = max(from, f.since)
+	for range 2 {
+		n := from + rng.IntN(end-from+1)
+		for _, k := range f.copies {
+			if k.op <= n {
+				cat = k.file
+			}
+		}
+		var names []string
+		var list []*vfs.Mem
+		for name, img := range f.mem.CrashImages(n, vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 1, Max: 1}) {
+			names, list = append(names, name), append(list, img)
+		}
+		i := rng.IntN(len(list))
+		open(fmt.Sprintf("and the power goes at operation %d: %s", n, names[i]), list[i], cat, n)
+	}
+}
