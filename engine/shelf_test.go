@@ -32,6 +32,7 @@ type shelf struct {
 	// file is catalog.db, open as long as SQLite has it open: to close it would
 	// drop SQLite's locks.
 	file *os.File
+	size int // of the catalog, roughly
 
 	mu   sync.Mutex
 	kept map[string][]*keptConn // closed connections, by their data source
@@ -297,6 +298,8 @@ func (s *shelf) pages() (all []byte, size int, err error) {
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	dest := make([]driver.Value, 1)
+	all = make([]byte, 0, s.size+s.size/8)
+	defer func() { s.size = len(all) }()
 	for {
 		if err := rows.Next(dest); err == io.EOF {
 			return all, size, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -190,6 +192,7 @@ func dumpTx(tx *Tx) string { return dumpOf(tx.Schema(), tx.View) }
 
 func dumpOf(s *Schema, table func(TableID) *Table) string {
 	var b strings.Builder
+	var line []byte
 	for _, o := range s.Objects() {
 		fmt.Fprintf(&b, "%s %s %s\n", o.Kind, o.Name, o.SQL)
 		if o.Kind != KindTable {
@@ -199,7 +202,9 @@ func dumpOf(s *Schema, table func(TableID) *Table) string {
 			fmt.Fprintf(&b, " index %s %v\n", ix.Name, ix.Columns)
 		}
 		for it := table(o.Table.ID).rows.Iter(); it.Next(); {
-			fmt.Fprintf(&b, " %d %x\n", it.Key(), string(it.Value()))
+			line = strconv.AppendInt(append(line[:0], ' '), it.Key(), 10)
+			line = hex.AppendEncode(append(line, ' '), []byte(it.Value()))
+			b.Write(append(line, '\n'))
 		}
 	}
 	return b.String()
