@@ -130,11 +130,15 @@ func (r *crashRun) commit(t testing.TB, s *Store, f func(tx *Tx) error) LSN {
 	return lsn
 }
 
-// wait waits for a commit and records when it was acknowledged.
+// wait waits for a commit and records what no crash may take any more.
 func (r *crashRun) wait(t testing.TB, s *Store, lsn LSN) {
 	t.Helper()
 	wait(t, s, lsn)
-	r.acks = append(r.acks, ack{r.mem.Ops(), lsn})
+	synced := s.synced.Load().lsn
+	if r.o.Sync == SyncFull && synced < lsn {
+		t.Errorf("commit %d is acknowledged, synced is %d", lsn, synced)
+	}
+	r.acks = append(r.acks, ack{r.mem.Ops(), min(lsn, synced)})
 }
 
 // boundaries are the bounds of the frames in a write to the log.
@@ -263,7 +267,7 @@ func (r *crashRun) again(t testing.TB, img *vfs.Mem, cat string, lsn LSN) *crash
 	img.SetJournalLimit(64 << 20)
 	next := newCrashRun(t, img, r.o.GenerationSize, r.o.Shards)
 	dir, _ := restore(t, cat)
-	next.cats.dir, next.o.Dir = dir, dir
+	next.cats.dir, next.o.Dir, next.o.Sync = dir, dir, r.o.Sync
 	if cat != "" {
 		next.cats.list = append(next.cats.list, catalogCopy{0, cat})
 	}

@@ -62,9 +62,17 @@ func (n *numbers) reproduce(k int) string {
 	return fmt.Sprintf("go test ./engine -run '^%s$' -crash-seed %d -crash-image %d", n.test, n.seed, k)
 }
 
-// shape of the store of a seed.
-func shapeOf(rng *rand.Rand) (shards int, generationSize int64) {
-	return []int{1, 3}[rng.IntN(2)], []int64{1 << 10, 2 << 10, 4 << 10, 16 << 10}[rng.IntN(4)]
+// shapeOf draws the shape of a store.
+func shapeOf(rng *rand.Rand) Options {
+	return Options{
+		Shards:         []int{1, 3}[rng.IntN(2)],
+		GenerationSize: []int64{1 << 10, 2 << 10, 4 << 10, 16 << 10}[rng.IntN(4)],
+		Sync:           []SyncMode{SyncFull, SyncFull, SyncNormal, SyncOff}[rng.IntN(4)],
+	}
+}
+
+func shapeText(o Options) string {
+	return fmt.Sprintf("sync=%s, %d shards, generations of %d bytes", o.Sync, o.Shards, o.GenerationSize)
 }
 
 // TestCrashLoop crashes random programs at every operation. Of the images it
@@ -76,8 +84,9 @@ func TestCrashLoop(t *testing.T) {
 func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
 	const rounds = 3
 	rng := rand.New(rand.NewPCG(seed, 2))
-	shards, size := shapeOf(rng)
-	r := newCrashRun(t, vfs.NewMem(), size, shards)
+	shape := shapeOf(rng)
+	r := newCrashRun(t, vfs.NewMem(), shape.GenerationSize, shape.Shards)
+	r.o.Sync = shape.Sync
 	r.numbers = &numbers{test: t.Name()[:len("TestCrashLoop")], seed: seed}
 	done := map[string]int{}
 	var sum crashStats
@@ -111,6 +120,6 @@ func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
 		r = r.again(t, img, cat, lsn)
 		r.numbers, r.wide = last.numbers, last.wide
 	}
-	return sum.opened, fmt.Sprintf("%d shards, generations of %d bytes: %d file operations, %d images, %d of them opened; %s; %d in several shards",
-		shards, size, sum.ops, sum.images, sum.opened, counts(done), r.wide)
+	return sum.opened, fmt.Sprintf("%s: %d file operations, %d images, %d of them opened; %s; %d in several shards",
+		shapeText(shape), sum.ops, sum.images, sum.opened, counts(done), r.wide)
 }

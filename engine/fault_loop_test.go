@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -97,34 +98,36 @@ func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
 			}
 		}
 	}
-	return file + cat, fmt.Sprintf("%d shards, generations of %d bytes, from %s: %d faults of files, %d of the catalog, %d images opened",
-		b.shards, b.size, b.from, file, cat, b.images)
+	return file + cat, fmt.Sprintf("%s, from %s: %d faults of files, %d of the catalog, %d images opened",
+		shapeText(b.shape), b.from, file, cat, b.images)
 }
 
 // faultBase is where the runs of a seed begin.
 type faultBase struct {
 	history
+	shape  Options
 	mem    *vfs.Mem
 	cat    string // "": the run creates the store
 	from   string // says it
 	keep   string // directory of copies of catalogs
-	shards int
-	size   int64
 	seed   uint64
 	order  uint64 // seed of the schedules
 	images int
+	made   int             // copies of catalogs of new stores
 	seen   map[string]bool // images opened
 }
 
 func newFaultBase(t *testing.T, rng *rand.Rand, seed uint64) *faultBase {
 	b := &faultBase{seed: seed, order: rng.Uint64(), keep: tempDir(t), seen: map[string]bool{}}
-	b.shards, b.size = shapeOf(rng)
+	b.shape = shapeOf(rng)
+	b.shape.Create = true
 	b.states = map[LSN]string{0: ""}
 	if seed%10 == 0 {
 		b.mem, b.from = vfs.NewMem(), "nothing"
 		return b
 	}
-	r := newCrashRun(t, vfs.NewMem(), b.size, b.shards)
+	r := newCrashRun(t, vfs.NewMem(), b.shape.GenerationSize, b.shape.Shards)
+	r.o.Sync = b.shape.Sync
 	scheduled(t, b.order, func(t *testing.T, s *schedule) {
 		r.follow(s)
 		newProgram(r, rng).run(t, 6+rng.IntN(8))
@@ -152,6 +155,7 @@ func newFaultBase(t *testing.T, rng *rand.Rand, seed uint64) *faultBase {
 type faulty struct {
 	history
 	*faultBase
+	t     testing.TB
 	what  string
 	kind  faultKind
 	n     int
@@ -164,6 +168,7 @@ type faulty struct {
 	errs  []error
 
 	pending []LSN
+	told    LSN // the newest commit that was acknowledged, synced or not
 	since   int // operation at which the states were right
 	commits int // of the catalog
 	struck  bool
@@ -172,10 +177,10 @@ type faulty struct {
 }
 
 func (b *faultBase) run(t *testing.T, kind faultKind, k, n int) *faulty {
-	f := &faulty{faultBase: b, kind: kind, n: n, mem: cloneMem(t, b.mem)}
+	f := &faulty{faultBase: b, t: t, kind: kind, n: n, mem: cloneMem(t, b.mem)}
 	f.what = fmt.Sprintf("operation %d %s\n%s\n", n, kind.name,
 		(&numbers{test: "TestFaultLoop", seed: b.seed}).reproduce(k*kindBase+n))
-	f.states, f.acks = maps.Clone(b.states), []ack{{0, b.acked(0)}}
+	f.states, f.acks, f.told = maps.Clone(b.states), []ack{{0, b.acked(0)}}, b.acked(0)
 	f.mem.SetJournalLimit(64 << 20)
 	f.since = f.mem.Ops()
 	rule := kind.rule
@@ -186,7 +191,7 @@ func (b *faultBase) run(t *testing.T, kind faultKind, k, n int) *faulty {
 		f.fault = vfs.NewFault(f.mem, rule)
 	}
 	var clean func()
-	f.o, f.shelf, clean = place(t, Options{Create: true, GenerationSize: b.size, Shards: b.shards}, b.cat)
+	f.o, f.shelf, clean = place(t, b.shape, b.cat)
 	defer clean()
 	scheduled(t, b.order, func(t *testing.T, s *schedule) {
 		outer := vfs.NewFault(f.fault)
@@ -230,24 +235,29 @@ func (f *faulty) commit(name string, commit func() error) error {
 		err = commit()
 	}
 	if f.hit() {
-		f.copyCatalog(nil)
+		f.copyCatalog(f.t)
 	}
 	return err
 }
 
 // copyCatalog keeps the catalog as it is now.
-func (f *faulty) copyCatalog(t *testing.T) {
-	file := filepath.Join(f.keep, fmt.Sprintf("%d", len(f.copies)))
+func (f *faulty) copyCatalog(t testing.TB) {
+	var file string
 	var err error
 	if f.shelf != nil {
+		file = filepath.Join(f.keep, fmt.Sprint(len(f.copies))) // the next run writes over it
 		err = f.shelf.save(file)
 	} else {
-		file = filepath.Join(f.keep, fmt.Sprintf("%d-%d", f.n, len(f.copies)))
+		if _, err := os.Stat(filepath.Join(f.o.Dir, catalog.FileName)); err != nil {
+			return // the creation did not get there
+		}
+		f.made++
+		file = filepath.Join(f.keep, fmt.Sprintf("new-%d", f.made))
 		err = catalog.Copy(context.Background(), f.o.Dir, file)
 	}
-	if err == nil {
-		f.copies = append(f.copies, catalogCopy{f.mem.Ops(), file})
-	} else if t != nil && f.cat != "" {
+	if err != nil {
 		t.Errorf("copy of the catalog: %v", err)
+		return
 	}
+	f.copies = append(f.copies, catalogCopy{f.mem.Ops(), file})
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -38,20 +39,22 @@ func (f *faulty) half(t *testing.T, rng *rand.Rand) {
 		if s.Poisoned() != nil {
 			break
 		}
-		switch rng.IntN(9) {
+		switch rng.IntN(10) {
 		case 0, 1, 2:
 			settle()
 		case 3, 4:
 			f.sched.hold(vfs.OpSyncData)
 			held = true
-		case 5, 6:
+		case 5:
+			time.Sleep(150 * time.Millisecond) // of the schedule's time
+		case 6, 7:
 			settle()
 			lsn := s.Head().LSN()
 			if err := s.Checkpoint(ctx, nil); err != nil {
 				f.failed(t, s, err)
 				break
 			}
-			f.acks = append(f.acks, ack{f.mem.Ops(), lsn})
+			f.acknowledged(lsn, lsn)
 			sealedUpTo(t, s, lsn)
 		}
 		if held && s.log.full() {
@@ -76,8 +79,8 @@ func (f *faulty) half(t *testing.T, rng *rand.Rand) {
 // opened checks what an open found.
 func (f *faulty) opened(t *testing.T, s *Store) {
 	lsn := s.Durable().LSN()
-	if acked := f.acked(f.mem.Ops()); lsn < acked {
-		t.Errorf("reopened at LSN %d, acknowledged was %d", lsn, acked)
+	if lsn < f.told {
+		t.Errorf("reopened at LSN %d, acknowledged was %d", lsn, f.told)
 	}
 	if state, ok := f.states[lsn]; !ok || dump(s.Durable()) != state {
 		t.Errorf("reopened at LSN %d:\n%s\nwant:\n%s", lsn, dump(s.Durable()), state)
@@ -88,7 +91,13 @@ func (f *faulty) opened(t *testing.T, s *Store) {
 	if len(f.states) < n {
 		f.since = f.mem.Ops()
 	}
-	f.acks = append(f.acks, ack{f.mem.Ops(), lsn})
+	f.acknowledged(lsn, lsn)
+}
+
+// acknowledged notes that a commit was acknowledged, and what is synced.
+func (f *faulty) acknowledged(lsn, synced LSN) {
+	f.told = max(f.told, lsn)
+	f.acks = append(f.acks, ack{f.mem.Ops(), synced})
 }
 
 // transaction runs a transaction up to its commit.
@@ -115,7 +124,11 @@ func (f *faulty) wait(t *testing.T, s *Store) {
 	for _, lsn := range f.pending {
 		err := s.WaitDurable(context.Background(), lsn)
 		if err == nil {
-			f.acks = append(f.acks, ack{f.mem.Ops(), lsn})
+			synced := s.synced.Load().lsn
+			if f.shape.Sync == SyncFull && synced < lsn {
+				t.Errorf("commit %d is acknowledged, synced is %d", lsn, synced)
+			}
+			f.acknowledged(lsn, min(lsn, synced))
 			continue
 		}
 		if !errors.Is(err, ErrOutcomeUnknown) {
@@ -186,20 +199,20 @@ func (f *faulty) goesOn(t *testing.T, s *Store) {
 // files as the page cache has them and on what a crash leaves at some point
 // behind the fault.
 func (f *faulty) recovers(t *testing.T) {
-	run := &crashRun{mem: f.mem, o: Options{Create: true, GenerationSize: f.size, Shards: f.shards}}
+	run := &crashRun{mem: f.mem, o: f.shape}
 	run.history = f.history
 	states := uint64(0)
 	for lsn, state := range f.states {
 		states += xxh3.HashStringSeed(state, uint64(lsn))
 	}
-	open := func(what string, img *vfs.Mem, cat string, n int) {
-		key := fmt.Sprintf("%x %d %x", contents(t, img), f.acked(n), states)
+	open := func(what string, img *vfs.Mem, cat string, acked LSN) {
+		key := fmt.Sprintf("%x %d %x", contents(t, img), acked, states)
 		if t.Failed() || f.seen[key] {
 			return
 		}
 		f.seen[key] = true
 		f.images++
-		run.one(t, f.what+what, img, cat, f.acked(n))
+		run.one(t, f.what+what, img, cat, acked)
 		if t.Failed() {
 			t.Logf("%v\njournal:\n%s", f.errs, journalText(f.mem, f.mem.Ops()))
 		}
@@ -210,7 +223,7 @@ func (f *faulty) recovers(t *testing.T) {
 		cat = f.copies[len(f.copies)-1].file
 	}
 	end := f.mem.Ops()
-	open("and the process restarts", cloneMem(t, f.mem), cat, end)
+	open("and the process restarts", cloneMem(t, f.mem), cat, f.told)
 
 	// Any point behind the fault whose catalog is known.
 	from := end
@@ -231,6 +244,6 @@ func (f *faulty) recovers(t *testing.T) {
 			names, list = append(names, name), append(list, img)
 		}
 		i := rng.IntN(len(list))
-		open(fmt.Sprintf("and the power goes at operation %d: %s", n, names[i]), list[i], cat, n)
+		open(fmt.Sprintf("and the power goes at operation %d: %s", n, names[i]), list[i], cat, f.acked(n))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // generator makes random transactions of rows and schema changes. What it
@@ -195,11 +196,18 @@ func (p *program) run(t testing.TB, transactions int) {
 			p.settle(t)
 			p.count["checkpoint"]++
 			must(t, p.s.Checkpoint(context.Background(), nil))
+			p.acked()
 		case 8:
 			p.settle(t)
 			p.count["reopen"]++
 			must(t, p.s.Close())
+			p.acked()
 			p.s = p.r.open(t)
+		case 9:
+			if p.r.sched != nil { // whose time costs nothing
+				p.count["pause"]++
+				time.Sleep(time.Duration(p.rng.IntN(200)) * time.Millisecond)
+			}
 		}
 		if p.held && p.s.log.full() {
 			p.settle(t) // the next file may wait for a seal's sync
@@ -207,7 +215,11 @@ func (p *program) run(t testing.TB, transactions int) {
 	}
 	p.settle(t)
 	must(t, p.s.Close())
+	p.acked()
 }
+
+// acked notes that everything up to now is durable.
+func (p *program) acked() { p.r.acks = append(p.r.acks, ack{p.r.mem.Ops(), p.last}) }
 
 // settle waits for what was committed.
 func (p *program) settle(t testing.TB) {

@@ -369,8 +369,7 @@ func tempDir(t testing.TB) string {
 func place(t testing.TB, o Options, file string) (_ Options, s *shelf, clean func()) {
 	if file != "" {
 		data := catalogBytes(t, file)
-		latest := binary.BigEndian.Uint32(data[headerVersion:])
-		if latest > 0 { // its creation went beyond the schema
+		if int64(binary.BigEndian.Uint32(data[headerVersion:])) == catalogVersion() { // its creation went beyond the schema
 			s, err := takeShelf(data)
 			if err != nil {
 				t.Fatal(err)
@@ -383,6 +382,21 @@ func place(t testing.TB, o Options, file string) (_ Options, s *shelf, clean fun
 	o.CatalogSeam = nil
 	return o, nil, clean
 }
+
+// catalogVersion is the newest version of a catalog.
+var catalogVersion = sync.OnceValue(func() int64 {
+	dir, err := os.MkdirTemp(memoryDir(), "tidemark-version-")
+	if err != nil {
+		return -1
+	}
+	defer os.RemoveAll(dir)
+	c, err := catalog.Open(context.Background(), catalog.Options{Dir: dir, Create: true})
+	if err != nil {
+		return -1
+	}
+	defer c.Close(context.Background())
+	return c.Info().Version
+})
 
 func catalogBytes(t testing.TB, file string) []byte {
 	data, err := os.ReadFile(file)

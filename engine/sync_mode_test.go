@@ -114,7 +114,9 @@ func TestRelaxedLosesASuffix(t *testing.T) {
 			r.o.Sync = mode
 			s := r.open(t)
 			var last LSN
-			for k := range 24 {
+			// The last but one is a schema change: the syncer is done with what the
+			// rotation before it asked for when the last one comes.
+			for k := range 26 {
 				last = r.commit(t, s, step(k, "a"))
 				must(t, s.WaitDurable(t.Context(), last))
 				synced := s.synced.Load().lsn

@@ -210,6 +210,7 @@ func (s *Store) poison(cause error) {
 	}
 	p.cause = &poisonError{cause}
 	s.head.Store(s.durable.Load())
+	close(s.poisoned) // first: whoever is told of it finds it so
 	for _, b := range []*batch{p.inflight, p.gathering} {
 		if b != nil {
 			b.err = p.cause
@@ -217,7 +218,6 @@ func (s *Store) poison(cause error) {
 		}
 	}
 	p.inflight, p.gathering = nil, newBatch()
-	close(s.poisoned)
 	s.chores.abandon(p.cause)
 	s.abandonProjections()
 	s.mu.Unlock()
