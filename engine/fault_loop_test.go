@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -63,6 +64,9 @@ func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
 	file, cat := 0, 0
 	for k, kind := range faultKinds {
 		step := thinned(every)
+		if b.cat == "" {
+			step *= 4
+		}
 		if kind.commit != nil {
 			step = max(1, step/every) // there are few
 		}
@@ -123,6 +127,14 @@ func newFaultBase(t *testing.T, rng *rand.Rand, seed uint64) *faultBase {
 	b.shape.Create = true
 	b.states = map[LSN]string{0: ""}
 	if seed%10 == 0 {
+		b.mem, b.from = vfs.NewMem(), "an empty catalog"
+		data, err := emptyCatalog()
+		must(t, err)
+		b.cat = filepath.Join(b.keep, "empty")
+		must(t, os.WriteFile(b.cat, data, 0o600))
+		return b
+	}
+	if seed%50 == 1 { // a new catalog costs as much as five faults
 		b.mem, b.from = vfs.NewMem(), "nothing"
 		return b
 	}
@@ -151,6 +163,12 @@ func newFaultBase(t *testing.T, rng *rand.Rand, seed uint64) *faultBase {
 	return b
 }
 
+// faultCopy is a copy of the catalog as it was from one operation to another.
+type faultCopy struct {
+	from, to int
+	file     string
+}
+
 // faulty is one run with one fault.
 type faulty struct {
 	history
@@ -173,7 +191,7 @@ type faulty struct {
 	commits int // of the catalog
 	struck  bool
 	dead    bool
-	copies  []catalogCopy // of the catalog behind the fault
+	copies  []faultCopy // of the catalog behind the fault
 }
 
 func (b *faultBase) run(t *testing.T, kind faultKind, k, n int) *faulty {
@@ -234,7 +252,10 @@ func (f *faulty) commit(name string, commit func() error) error {
 	} else {
 		err = commit()
 	}
-	if f.hit() {
+	if n := len(f.copies); n > 0 && f.copies[n-1].to > f.mem.Ops() {
+		f.copies[n-1].to = f.mem.Ops()
+	}
+	if f.hit() && f.commits%3 == 0 { // a copy costs as much as a commit
 		f.copyCatalog(f.t)
 	}
 	return err
@@ -259,5 +280,5 @@ func (f *faulty) copyCatalog(t testing.TB) {
 		t.Errorf("copy of the catalog: %v", err)
 		return
 	}
-	f.copies = append(f.copies, catalogCopy{f.mem.Ops(), file})
+	f.copies = append(f.copies, faultCopy{f.mem.Ops(), math.MaxInt, file})
 }

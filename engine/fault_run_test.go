@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -218,32 +219,30 @@ func (f *faulty) recovers(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(f.order, uint64(f.n)))
-	cat := ""
-	if len(f.copies) > 0 {
-		cat = f.copies[len(f.copies)-1].file
-	}
 	end := f.mem.Ops()
-	open("and the process restarts", cloneMem(t, f.mem), cat, f.told)
-
-	// Any point behind the fault whose catalog is known.
-	from := end
+	last := faultCopy{0, math.MaxInt, ""} // a creation that got not so far as a catalog
 	if len(f.copies) > 0 {
-		from = f.copies[0].op
+		last = f.copies[len(f.copies)-1]
 	}
-	from = max(from, f.since)
-	for range 2 {
-		n := from + rng.IntN(end-from+1)
-		for _, k := range f.copies {
-			if k.op <= n {
-				cat = k.file
-			}
+	open("and the process restarts", cloneMem(t, f.mem), last.file, f.told)
+	// Any point behind the fault whose catalog is known, and the end.
+	points := []faultCopy{last}
+	for _, c := range f.copies {
+		c.from = max(c.from, f.since)
+		if c.from < min(c.to, end) {
+			points = append(points, c)
 		}
+	}
+	for range 2 {
+		c := points[rng.IntN(len(points))]
+		from := max(c.from, f.since)
+		n := from + rng.IntN(min(c.to, end+1)-from)
 		var names []string
 		var list []*vfs.Mem
 		for name, img := range f.mem.CrashImages(n, vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 1, Max: 1}) {
 			names, list = append(names, name), append(list, img)
 		}
 		i := rng.IntN(len(list))
-		open(fmt.Sprintf("and the power goes at operation %d: %s", n, names[i]), list[i], cat, f.acked(n))
+		open(fmt.Sprintf("and the power goes at operation %d: %s", n, names[i]), list[i], c.file, f.acked(n))
 	}
 }

@@ -369,7 +369,11 @@ func tempDir(t testing.TB) string {
 func place(t testing.TB, o Options, file string) (_ Options, s *shelf, clean func()) {
 	if file != "" {
 		data := catalogBytes(t, file)
-		if int64(binary.BigEndian.Uint32(data[headerVersion:])) == catalogVersion() { // its creation went beyond the schema
+		empty, err := emptyCatalog()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if catalogVersion(data) == catalogVersion(empty) { // its creation went beyond the schema
 			s, err := takeShelf(data)
 			if err != nil {
 				t.Fatal(err)
@@ -383,20 +387,30 @@ func place(t testing.TB, o Options, file string) (_ Options, s *shelf, clean fun
 	return o, nil, clean
 }
 
-// catalogVersion is the newest version of a catalog.
-var catalogVersion = sync.OnceValue(func() int64 {
-	dir, err := os.MkdirTemp(memoryDir(), "tidemark-version-")
+// emptyCatalog is a catalog of the newest version without a store: where a
+// creation is that went no further.
+var emptyCatalog = sync.OnceValues(func() (data []byte, err error) {
+	dir, err := os.MkdirTemp(memoryDir(), "tidemark-empty-")
 	if err != nil {
-		return -1
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	c, err := catalog.Open(context.Background(), catalog.Options{Dir: dir, Create: true})
 	if err != nil {
-		return -1
+		return nil, err
 	}
-	defer c.Close(context.Background())
-	return c.Info().Version
+	if err := c.Close(context.Background()); err != nil {
+		return nil, err
+	}
+	// A copy, so that its tables are where those of all images have them.
+	file := filepath.Join(dir, "copy")
+	if err := catalog.Copy(context.Background(), dir, file); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
 })
+
+func catalogVersion(data []byte) uint32 { return binary.BigEndian.Uint32(data[headerVersion:]) }
 
 func catalogBytes(t testing.TB, file string) []byte {
 	data, err := os.ReadFile(file)
