@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,11 +10,6 @@ import (
 
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 	"github.com/tidemarkdb/tidemark/engine/wal"
-)
-
-var (
-	crashSeed  = flag.Uint64("crash-seed", 1, "seed of the random crash images")
-	crashEvery = flag.Int("crash-every", 0, "open every n-th crash image (0: as many as fit a test run)")
 )
 
 // history is what a program did to a store: the state behind every commit, and
@@ -221,7 +215,7 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 
 // one opens one image, commits once more, and opens it again.
 func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked LSN) LSN {
-	totals.images.Add(1)
+	loopTotals.images.Add(1)
 	o, _, clean := place(t, r.o, cat)
 	defer clean()
 	o.FS = img
@@ -289,24 +283,4 @@ func journalText(m *vfs.Mem, upTo int) string {
 		}
 	}
 	return b.String()
-}
-
-// sharded thins more when there are several shards, which have more files and
-// so more operations.
-func sharded(normal, shards int) int {
-	if shards > 1 {
-		normal *= 4
-	}
-	return thinned(normal)
-}
-
-// thinned is how many images to leave out: normal is for a test run.
-func thinned(normal int) int {
-	if *crashEvery > 0 {
-		return *crashEvery
-	}
-	if testing.Short() {
-		return 10 * normal
-	}
-	return normal
 }

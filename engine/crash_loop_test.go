@@ -78,7 +78,7 @@ func shapeText(o Options) string {
 // TestCrashLoop crashes random programs at every operation. Of the images it
 // opens every few; the program goes on from one of them to the next crash.
 func TestCrashLoop(t *testing.T) {
-	loop(t, goal(100_000, *crashImages), crashProgram)
+	loop(t, goal(60_000, *crashImages), crashProgram)
 }
 
 func crashProgram(t *testing.T, seed uint64) (opened int, says string) {

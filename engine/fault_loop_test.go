@@ -91,10 +91,10 @@ func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
 			}
 			if kind.commit != nil {
 				cat++
-				totals.catalogFaults.Add(1)
+				loopTotals.catalogFaults.Add(1)
 			} else {
 				file++
-				totals.fileFaults.Add(1)
+				loopTotals.fileFaults.Add(1)
 			}
 			f.recovers(t)
 			if t.Failed() || *crashImage > 0 {

@@ -12,8 +12,12 @@ import (
 // How much the loops over crashes and faults do. A test run does a tenth, a
 // short one a hundredth of what is run by hand:
 //
-//	go test ./engine -run 'Loop' -timeout 1h -crash-images 100000 -crash-faults 20000
+//	go test ./engine -run Loop -timeout 2h -crash-images 60000 -crash-faults 20000
+//
+// opens 100,000 images and more, since it opens two behind each fault.
 var (
+	crashSeed   = flag.Uint64("crash-seed", 1, "seed of the random programs, crash images and faults")
+	crashEvery  = flag.Int("crash-every", 0, "open every n-th crash image (0: as many as fit a test run)")
 	crashImages = flag.Int("crash-images", 0, "crash images for the loop of crashes to open (0: as many as fit a test run)")
 	crashFaults = flag.Int("crash-faults", 0, "faults for the loop of faults to inject (0: as many as fit a test run)")
 	crashImage  = flag.Int("crash-image", 0, "open only this image, or inject only this fault, of the program with seed -crash-seed")
@@ -32,8 +36,8 @@ func goal(byHand int, wanted int) int {
 	return byHand / 10
 }
 
-// totals of the whole run of the package.
-var totals struct {
+// loopTotals are of the whole run of the package.
+var loopTotals struct {
 	images        atomic.Int64 // different crash images that a store was opened on
 	fileFaults    atomic.Int64 // operations on files that were made to fail
 	catalogFaults atomic.Int64 // commits of the catalog that were
@@ -47,9 +51,29 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		code = max(code, 1)
 	}
-	if n := totals.images.Load(); n > 0 {
+	if n := loopTotals.images.Load(); n > 0 {
 		fmt.Printf("crash images opened: %d; faults injected: %d on files, %d on the catalog\n",
-			n, totals.fileFaults.Load(), totals.catalogFaults.Load())
+			n, loopTotals.fileFaults.Load(), loopTotals.catalogFaults.Load())
 	}
 	os.Exit(code)
+}
+
+// sharded thins more when there are several shards, which have more files and
+// so more operations.
+func sharded(normal, shards int) int {
+	if shards > 1 {
+		normal *= 4
+	}
+	return thinned(normal)
+}
+
+// thinned is how many images to leave out: normal is for a test run.
+func thinned(normal int) int {
+	if *crashEvery > 0 {
+		return *crashEvery
+	}
+	if testing.Short() {
+		return 10 * normal
+	}
+	return normal
 }
