@@ -26,6 +26,7 @@ func statRows(c *conn) [][]row.Value {
 	count("rotations", m.Rotations)
 	count("seals", m.Seals)
 	count("publications", m.Publications)
+	count("volatile_commits", m.VolatileCommits)
 	count("schema_projections", m.Projections)
 	count("recovered_bytes", uint64(m.RecoveredBytes))
 	count("dropped_bytes", uint64(m.DroppedBytes))

@@ -99,6 +99,15 @@ LastInsertId:
 Such writes take no part in transactions and are refused inside one. Raw reaches the store behind
 a *sql.Conn, through any wrapping, for Check, Metrics and Events.
 
+# Volatile tables
+
+CREATE VIRTUAL TABLE t USING tidemark(columns …, durable=false) makes a table
+whose rows are in no file: it is empty after a restart. It takes part in
+transactions like any other. A transaction that wrote only such tables waits for
+no disk, unless it read or wrote a table that a commit on its way to the disk
+has changed; then it shares that commit's fate. A failed write or sync ends
+volatile writes, too.
+
 # Caveats
 
   - One process at a time has a store open; a second one gets ErrBusy.

@@ -15,14 +15,14 @@ func (c *conn) lock(ctx context.Context, pinned bool) error {
 		return errReadOnlyTx
 	}
 	pinned = pinned && c.reads.snap != nil
-	if pinned && c.store.Head().LSN() != c.reads.snap.LSN() {
+	if pinned && c.store.Head() != c.reads.snap {
 		return errSnapshotOld()
 	}
 	etx, err := c.takeWriteLock(ctx)
 	if err != nil {
 		return err
 	}
-	if pinned && etx.Base() != c.reads.snap.LSN() {
+	if pinned && etx.From() != c.reads.snap {
 		etx.Rollback()
 		return errSnapshotOld()
 	}
@@ -62,7 +62,7 @@ func (c *conn) lockLate() error {
 	if err != nil {
 		return wrapError("lock", err)
 	}
-	if c.reads.snap != nil && etx.Base() != c.reads.snap.LSN() {
+	if c.reads.snap != nil && etx.From() != c.reads.snap {
 		etx.Rollback()
 		return errSnapshotOld()
 	}

@@ -32,13 +32,13 @@ func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine
 
 // run executes a statement on the shadow and returns what it changed.
 func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
-	text, virtual := st.Text, st.Kind == sqltext.CreateVirtual
+	text, virtual, kept := st.Text, st.Kind == sqltext.CreateVirtual, storage{durable: true}
 	if virtual {
-		plain, err := virtualAsPlain(st)
+		plain, options, err := virtualAsPlain(st)
 		if err != nil {
 			return nil, err
 		}
-		text = plain
+		text, kept = plain, options
 	}
 	if st.Kind == sqltext.AlterTable { // SQLite's own refusals come first
 		probe, _, err := s.db.Prepare(text)
@@ -60,7 +60,7 @@ func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, 
 		if findObject(schema, name) != nil {
 			return nil, nil // IF NOT EXISTS
 		}
-		return s.createdTable(st, schema, virtual)
+		return s.createdTable(st, schema, virtual, kept)
 	case sqltext.CreateIndex:
 		if _, ix := findIndex(schema, name); ix != nil {
 			return nil, nil
@@ -84,7 +84,7 @@ func (s *shadow) text(kind, name string) (string, error) {
 	return list[0][0].Bytes(), nil
 }
 
-func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual bool) ([]engine.Change, error) {
+func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual bool, kept storage) ([]engine.Change, error) {
 	plain, err := s.text("table", st.Target.Name)
 	if err != nil {
 		return nil, err
@@ -95,6 +95,10 @@ func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual b
 	}
 	if virtual {
 		def.SQL = "CREATE VIRTUAL TABLE " + st.Tail()
+		def.Durable, def.Resident = kept.durable, kept.resident
+	}
+	if err := s.checkStorage(def, schema); err != nil {
+		return nil, err
 	}
 	s.noteObject(shadowObject{key: "table:" + fold(def.Name), text: def.SQL})
 	var changes []engine.Change

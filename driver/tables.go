@@ -180,7 +180,7 @@ func plainDDL(text string) (string, error) {
 	if s.Kind != sqltext.CreateVirtual {
 		return text, nil
 	}
-	plain, err := virtualAsPlain(s)
+	plain, _, err := virtualAsPlain(s)
 	if err != nil {
 		return "", fmt.Errorf("table %s: %w", s.Target.Name, err)
 	}

@@ -1,63 +1,162 @@
 package driver
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
 // tidemarkModule is what CREATE VIRTUAL TABLE … USING names.
 const tidemarkModule = "tidemark"
 
-// tableOptions are the options of a table, with the one value each that works.
-var tableOptions = map[string]struct {
-	works, known string
-	does         string
-}{
-	"durable":  {"true", "true|false", "rows are in the log"},
-	"resident": {"all", "all|keys", "rows stay in memory"},
+// storage is what the options of a table say about where its rows live.
+type storage struct {
+	durable  bool // in the log, else empty after a restart
+	resident engine.Resident
 }
 
+// legalOptions is what may be written.
+const legalOptions = "durable=true|false and resident=all|keys"
+
 // virtualAsPlain turns CREATE VIRTUAL TABLE x USING tidemark(columns, options)
-// into CREATE TABLE x(columns), refusing options that do not work yet.
-func virtualAsPlain(s *sqltext.Stmt) (string, error) {
+// into CREATE TABLE x(columns), and reads the options.
+func virtualAsPlain(s *sqltext.Stmt) (plain string, st storage, err error) {
 	module, args := s.Module()
 	if fold(module) != tidemarkModule {
 		e := newError("", ErrGeneric, "no such module for tables of a store: %s", module)
 		e.Hint = "a store's tables are USING tidemark(columns …); other modules work in temp: CREATE VIRTUAL TABLE temp." + s.Target.Name + " USING " + module
-		return "", e
+		return "", st, e
 	}
+	st = storage{durable: true}
 	var columns []string
+	given := map[string]bool{}
 	for _, arg := range args {
 		word, value, ok := sqltext.Option(arg)
 		if !ok {
 			columns = append(columns, arg)
 			continue
 		}
-		if err := checkOption(word, value); err != nil {
-			return "", err
+		if given[word] {
+			return "", st, optionError(s.Target.Name, "option %s is given twice", word)
+		}
+		given[word] = true
+		if err := st.set(s.Target.Name, word, value); err != nil {
+			return "", st, err
 		}
 	}
+	if !st.durable && st.resident == engine.ResidentKeys {
+		return "", st, optionError(s.Target.Name, "durable=false and resident=keys together: rows would be neither in the log nor in memory")
+	}
+	if st.resident == engine.ResidentKeys {
+		return "", st, refuse("resident=keys", "leave it out or write resident=all: rows stay in memory")
+	}
 	tail := s.Tail()
-	return "CREATE TABLE " + tail[:s.NameEnd()] + "(" + strings.Join(columns, ", ") + ")", nil
+	return "CREATE TABLE " + tail[:s.NameEnd()] + "(" + strings.Join(columns, ", ") + ")", st, nil
 }
 
-// checkOption accepts the options that say what is the case anyhow.
-func checkOption(word, value string) error {
-	o, ok := tableOptions[word]
-	if !ok {
-		e := newError("", ErrGeneric, "no such table option: %s", word)
-		e.Hint = "options are durable=true and resident=all"
-		return e
+// set takes one option.
+func (st *storage) set(table, word, value string) error {
+	switch v := fold(value); {
+	case word == "durable" && (v == "true" || v == "false"):
+		st.durable = v == "true"
+	case word == "resident" && v == "all":
+		st.resident = engine.ResidentAll
+	case word == "resident" && v == "keys":
+		st.resident = engine.ResidentKeys
+	case word == "durable" || word == "resident":
+		return optionError(table, "%s=%s is not legal", word, value)
+	default:
+		return optionError(table, "no such table option: %s", word)
 	}
-	value = fold(value)
-	switch {
-	case value == o.works:
-		return nil
-	case strings.Contains("|"+o.known+"|", "|"+value+"|"):
-		return refuse(word+"="+value, "leave it out or write "+word+"="+o.works+": "+o.does)
-	}
-	e := newError("", ErrGeneric, "%s=%q is not legal", word, value)
-	e.Hint = "write " + word + "=" + o.works
+	return nil
+}
+
+// optionError refuses the options of a table.
+func optionError(table, format string, args ...any) error {
+	e := newError("", ErrGeneric, "table %s: %s", table, fmt.Sprintf(format, args...))
+	e.Table, e.Hint = table, "write "+legalOptions
 	return e
 }
+
+// checkStorage refuses what a table's storage does not go together with.
+func (s *shadow) checkStorage(def *engine.TableDef, schema *engine.Schema) error {
+	if !def.Durable && def.AutoIncrement {
+		e := newError("", ErrGeneric, "table %s: AUTOINCREMENT with durable=false: the numbers used would be forgotten at a restart", def.Name)
+		e.Table, e.Hint = def.Name, "write INTEGER PRIMARY KEY without AUTOINCREMENT, or durable=true"
+		return e
+	}
+	// A row that survives must not refer to one that does not.
+	if def.Durable {
+		parents, err := s.parents(def.Name)
+		if err != nil {
+			return err
+		}
+		for _, name := range parents {
+			if o := findObject(schema, name); o != nil && o.Table != nil && !o.Table.Durable {
+				return errVolatileParent(def.Name, o.Name)
+			}
+		}
+		return nil
+	}
+	for _, o := range schema.Objects() {
+		if o.Table == nil || !o.Table.Durable {
+			continue
+		}
+		parents, err := s.parents(o.Name)
+		if err != nil {
+			return err
+		}
+		for _, name := range parents {
+			if fold(name) == fold(def.Name) {
+				return errVolatileParent(o.Name, def.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// parents lists the tables that a table's foreign keys refer to.
+func (s *shadow) parents(table string) (names []string, err error) {
+	list, err := s.db.Query(`SELECT DISTINCT "table" FROM pragma_foreign_key_list(?1)`, row.TextValue(table))
+	for _, r := range list {
+		names = append(names, r[0].Bytes())
+	}
+	return names, err
+}
+
+func errVolatileParent(child, parent string) error {
+	e := newError("", ErrGeneric, "table %s is durable and refers to table %s, which is not: its rows would refer to nothing after a restart", child, parent)
+	e.Table = child
+	e.Hint = "make " + parent + " durable=true, or " + child + " durable=false"
+	return e
+}
+
+// sameStorage refuses CREATE VIRTUAL TABLE IF NOT EXISTS with other options than
+// the table has: the program would go on with promises the store does not keep.
+func sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
+	if s.Kind != sqltext.CreateVirtual {
+		return nil
+	}
+	o := findObject(schema, s.Target.Name)
+	if o == nil || o.Table == nil {
+		return nil
+	}
+	_, st, err := virtualAsPlain(s)
+	if err != nil {
+		return err
+	}
+	has := storage{o.Table.Durable, o.Table.Resident}
+	if st == has {
+		return nil
+	}
+	e := newError("", ErrGeneric, "table %s exists with %s, the statement says %s", o.Name, has, st)
+	e.Table = o.Name
+	e.Hint = "write " + has.String() + ", or DROP TABLE " + o.Name + " first, with its rows"
+	return e
+}
+
+// String is the options as they are written.
+func (st storage) String() string { return fmt.Sprintf("durable=%t, resident=%s", st.durable, st.resident) }

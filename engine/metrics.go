@@ -20,6 +20,8 @@ type Metrics struct {
 
 	Publications uint64 // of cuts as the timeline's head
 
+	VolatileCommits uint64 // of transactions that wrote only volatile tables
+
 	RecoveredBytes int64 // read at open
 	DroppedBytes   int64 // of unsynced tails, at open
 }

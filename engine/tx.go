@@ -41,6 +41,7 @@ type txState struct {
 type txSlot struct {
 	base *Table
 	h    *TxTable // nil until the transaction needs one
+	read bool     // rows were looked at, or counted
 }
 
 func newTx(base *root, lsn LSN, ids idAllocator) *txState {
@@ -54,6 +55,9 @@ func newTx(base *root, lsn LSN, ids idAllocator) *txState {
 
 // Base returns the LSN of the state the transaction started from.
 func (t *txState) Base() LSN { return t.base.lsn }
+
+// From returns the state the transaction started from.
+func (t *txState) From() *Snapshot { return t.base.snapshot() }
 
 // Schema returns the schema as the transaction sees it.
 func (t *txState) Schema() *Schema { return t.schema }
@@ -77,6 +81,7 @@ func (t *txState) Handle(id TableID) *TxTable {
 		return nil
 	}
 	s := &t.slots[slot]
+	s.read = true
 	if s.h == nil {
 		s.h = newTxTable(t, s.base)
 	}
@@ -92,6 +97,7 @@ func (t *txState) View(id TableID) *Table {
 	if !ok {
 		return nil
 	}
+	t.slots[slot].read = true
 	if h := t.slots[slot].h; h != nil {
 		return h.freeze()
 	}
@@ -133,6 +139,7 @@ func (t *txState) rows(id TableID) (*rowTree, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: table %d", ErrNotFound, id)
 	}
+	t.slots[slot].read = true
 	if h := t.slots[slot].h; h != nil {
 		return h.rows, nil
 	}

@@ -104,6 +104,10 @@ func (t *Tx) Prepare() error {
 		return nil
 	}
 	t.prepared = false
+	if t.volatileOnly() {
+		t.prepared, t.stamp = true, t.writeStamp()
+		return nil
+	}
 	err := t.store.log.prepare(t.txState, wal.Commit{
 		LSN:       uint64(t.lsn),
 		WallNanos: t.store.opts.Now().UnixNano(),
@@ -118,7 +122,8 @@ func (t *Tx) Prepare() error {
 
 // Commit appends the transaction, makes its state the head and releases the
 // write lock; the transaction is durable, and visible to others, when
-// WaitDurable(lsn) returns nil. Commit cannot fail after Prepare: when the
+// WaitDurable(lsn) returns nil. One that wrote only volatile tables has no LSN
+// of its own: what is returned is the commit whose fate it shares. Commit cannot fail after Prepare: when the
 // append does, the engine is poisoned and WaitDurable tells. It returns 0 when
 // nothing was written.
 //
@@ -138,6 +143,11 @@ func (t *Tx) Commit() LSN {
 			s.poison(err)
 		}
 		t.Rollback()
+		return lsn
+	}
+	if t.volatileOnly() {
+		lsn := t.commitVolatile()
+		t.end()
 		return lsn
 	}
 	if err := s.log.append(); err != nil {
