@@ -62,7 +62,7 @@ fuzz:
 # goroutines (a connection belongs to one; driver and sqltests run many).
 race:
 	$(GO) test -race -short -timeout 30m \
-		-skip 'CrashAt|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite' \
+		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite' \
 		./engine/... ./catalog/... ./driver/...
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Pipe|Snapshot|Progress|Demo|Editor' ./cmd/tidemark

@@ -43,8 +43,9 @@ type crashRun struct {
 	o    Options
 	wide int // transactions in several shards
 
-	sched   *schedule // of the program, if it has one
-	numbers *numbers  // of its images, if they have some
+	sched   *schedule          // of the program, if it has one
+	numbers *numbers           // of its images, if they have some
+	opened  func() (last bool) // called behind each image, if set
 
 	// While held is set, operations of these kinds wait.
 	mu    sync.Mutex
@@ -206,6 +207,9 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 			}
 			if t.Failed() {
 				t.Logf("journal:\n%s", journalText(r.mem, n))
+				return c
+			}
+			if r.opened != nil && r.opened() {
 				return c
 			}
 		}

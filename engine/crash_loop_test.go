@@ -12,9 +12,11 @@ import (
 )
 
 // loop runs programs of one seed after another, side by side, until enough was
-// done. body returns how much it did, and what to say of it.
-func loop(t *testing.T, enough int, body func(t *testing.T, seed uint64) (done int, says string)) {
+// done. body calls did for each image or fault, which says whether that was the
+// last one, and returns what to say of the seed.
+func loop(t *testing.T, enough int, body func(t *testing.T, seed uint64, did func() (last bool)) (says string)) {
 	var seeds, sum atomic.Int64
+	did := func() bool { return sum.Add(1) >= int64(enough) }
 	workers := runtime.GOMAXPROCS(0)
 	if *crashImage > 0 {
 		workers = 1
@@ -25,9 +27,7 @@ func loop(t *testing.T, enough int, body func(t *testing.T, seed uint64) (done i
 				t.Parallel()
 				for sum.Load() < int64(enough) {
 					seed := *crashSeed + uint64(seeds.Add(1)-1)
-					n, says := body(t, seed)
-					t.Logf("seed %d: %s", seed, says)
-					sum.Add(int64(n))
+					t.Logf("seed %d: %s", seed, body(t, seed, did))
 					if t.Failed() || *crashImage > 0 {
 						return
 					}
@@ -81,7 +81,7 @@ func TestCrashLoop(t *testing.T) {
 	loop(t, goal(60_000, *crashImages), crashProgram)
 }
 
-func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
+func crashProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 	const rounds = 3
 	rng := rand.New(rand.NewPCG(seed, 2))
 	shape := shapeOf(rng)
@@ -91,6 +91,8 @@ func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
 	done := map[string]int{}
 	var sum crashStats
 	for round := range rounds {
+		enough := false
+		r.opened = func() bool { enough = did(); return enough }
 		p := newProgram(r, rng)
 		scheduled(t, rng.Uint64(), func(t *testing.T, s *schedule) {
 			r.follow(s)
@@ -102,7 +104,7 @@ func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
 		if !t.Failed() {
 			sum.add(r.images(t, rng.IntN(7), thinned(7), vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 12, Max: 64}, nil))
 		}
-		if t.Failed() || round == rounds-1 {
+		if t.Failed() || enough || round == rounds-1 {
 			break
 		}
 		// Go on from a random crash.
@@ -120,6 +122,6 @@ func crashProgram(t *testing.T, seed uint64) (opened int, says string) {
 		r = r.again(t, img, cat, lsn)
 		r.numbers, r.wide = last.numbers, last.wide
 	}
-	return sum.opened, fmt.Sprintf("%s: %d file operations, %d images, %d of them opened; %s; %d in several shards",
+	return fmt.Sprintf("%s: %d file operations, %d images, %d of them opened; %s; %d in several shards",
 		shapeText(shape), sum.ops, sum.images, sum.opened, counts(done), r.wide)
 }

@@ -57,12 +57,16 @@ func TestFaultLoop(t *testing.T) {
 	loop(t, goal(20_000, *crashFaults), faultProgram)
 }
 
-func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
+func faultProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 	const every = 5
 	rng := rand.New(rand.NewPCG(seed, 3))
 	b := newFaultBase(t, rng, seed)
 	file, cat := 0, 0
-	for k, kind := range faultKinds {
+	sum := func() string {
+		return fmt.Sprintf("%s, from %s: %d faults of files, %d of the catalog, %d images opened", shapeText(b.shape), b.from, file, cat, b.images)
+	}
+	for _, k := range rng.Perm(len(faultKinds)) {
+		kind := faultKinds[k]
 		step := thinned(every)
 		if b.cat == "" {
 			step *= 4
@@ -81,7 +85,7 @@ func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
 			}
 			f := b.run(t, kind, k, n)
 			if t.Failed() {
-				return file + cat, "failed"
+				return "failed"
 			}
 			if !f.hit() {
 				if len(f.errs) > 0 {
@@ -97,13 +101,12 @@ func faultProgram(t *testing.T, seed uint64) (faults int, says string) {
 				loopTotals.fileFaults.Add(1)
 			}
 			f.recovers(t)
-			if t.Failed() || *crashImage > 0 {
-				return file + cat, "stopped"
+			if enough := did(); enough || t.Failed() || *crashImage > 0 {
+				return sum()
 			}
 		}
 	}
-	return file + cat, fmt.Sprintf("%s, from %s: %d faults of files, %d of the catalog, %d images opened",
-		shapeText(b.shape), b.from, file, cat, b.images)
+	return sum()
 }
 
 // faultBase is where the runs of a seed begin.
