@@ -106,18 +106,23 @@ var commitFences = []fencesOf{
 	s.pipe.inflight = nil
 	s.stats.synced(b.commits)`, "TestGroupCommit"},
 		{"what was synced is noted", `	s.synced.Store(&b.last)
-`, ``, "TestRotation"},
+`, ``, "TestFenceSchemaChangeIsSynced"},
 		{"the first cause of a poison counts", `	if p.cause != nil {
 		s.mu.Unlock()
 		return
 	}
-	p.cause`, `	p.cause`, "TestFencePoisonedMeanwhile"},
+	p.cause`, `	if p.cause != nil {
+		p.cause = &poisonError{cause}
+		s.mu.Unlock()
+		return
+	}
+	p.cause`, "TestFencePoisonedMeanwhile"},
 		{"a poison takes the head back", `	s.head.Store(s.durable.Load())
 `, ``, "TestFailedSync"},
 		{"waiters learn of a poison", `			b.err = p.cause
 `, ``, "TestFailedSync"},
-		{"a poison is seen by all", `	close(s.poisoned)
-`, ``, "TestFailedSync"},
+		{"a poison is seen by all", `	close(s.poisoned) // first: whoever is told of it finds it so
+`, ``, "TestFailedAppend"},
 		{"a schema change is acknowledged after its sync", `s.durable.Load().lsn < lsn || s.isSchemaChange(lsn)`, `s.durable.Load().lsn < lsn`, "TestRelaxedIsVisibleAtOnce"},
 		{"a schema change is not acknowledged at once", `s.durable.Load().lsn >= lsn && !s.isSchemaChange(lsn)`, `s.durable.Load().lsn >= lsn`, "TestFenceSchemaChangeIsSynced"},
 		{"what was never written is refused", `	case p.cause != nil && lsn > p.attempted:
