@@ -49,6 +49,37 @@ type publisher struct {
 	cuts    []cut         // taken and not published, oldest first
 	waiting []*generation // rotated away from and not in the head, in log order
 	stuck   error         // why the last attempt failed; the next cut, a checkpoint or the next open tries again
+
+	// left is an attempt that failed and is still in the catalog, since giving it
+	// up failed, too. Only whoever publishes uses it.
+	left abandoner
+}
+
+// abandoner is an attempt to publish that was not adopted.
+type abandoner interface {
+	Abandon(context.Context) error
+}
+
+// giveUp ends an attempt that failed. The catalog takes no other one before, so
+// the end of ctx does not keep it, and what fails is tried again by clear.
+func (p *publisher) giveUp(ctx context.Context, a abandoner, cause error) error {
+	err := a.Abandon(context.WithoutCancel(ctx))
+	if err != nil {
+		p.left = a
+	}
+	return errors.Join(cause, err)
+}
+
+// clear ends what giveUp could not.
+func (p *publisher) clear(ctx context.Context) error {
+	if p.left == nil {
+		return nil
+	}
+	if err := p.left.Abandon(ctx); err != nil {
+		return fmt.Errorf("engine: giving up an earlier publication: %w", err)
+	}
+	p.left = nil
+	return nil
 }
 
 // takeCut notes the head as a cut: no active generation has a commit. The caller
@@ -99,6 +130,9 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 	s.mu.Unlock()
 	p.Schema = projection(c.schema)
 
+	if err := s.pub.clear(ctx); err != nil {
+		return err
+	}
 	if err := s.cat.Register(ctx, names...); err != nil {
 		return fmt.Errorf("engine: registering generations: %w", err)
 	}
@@ -108,11 +142,11 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 	}
 	attempt, err := prepared.Begin(ctx)
 	if err != nil {
-		return errors.Join(fmt.Errorf("engine: beginning the publication of commit %d: %w", c.lsn, err), prepared.Abandon(ctx))
+		return s.pub.giveUp(ctx, prepared, fmt.Errorf("engine: beginning the publication of commit %d: %w", c.lsn, err))
 	}
 	adopted, err := attempt.Adopt(ctx)
 	if err != nil {
-		return errors.Join(fmt.Errorf("engine: publishing commit %d: %w", c.lsn, err), attempt.Abandon(ctx))
+		return s.pub.giveUp(ctx, attempt, fmt.Errorf("engine: publishing commit %d: %w", c.lsn, err))
 	}
 	s.mu.Lock()
 	s.pub.head = adopted.Head
@@ -128,7 +162,7 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 	return nil
 }
 
-// publishNow publishes what an earlier process left sealed, when the state at
+// publishAtOpen publishes what an earlier process left sealed, when the state at
 // open is a cut. In any other case the next rotation does.
 func (s *Store) publishAtOpen(ctx context.Context) {
 	s.mu.Lock()

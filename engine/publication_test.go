@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -208,4 +209,80 @@ func TestHeadThatLies(t *testing.T) {
 	if _, err := sp.scan(); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
+}
+
+// TestOpenCancelledInPublication: a context that ends while an open publishes
+// leaves nothing in the way of later publications.
+func TestOpenCancelledInPublication(t *testing.T) {
+	for _, last := range []string{"register", "prepare-publication", "begin-publication", "adopt-publication"} {
+		o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Create: true}
+		o.CatalogSeam = &catalog.Seam{Commit: func(name string, commit func() error) error {
+			if name == "register" {
+				return errors.New("commit fails")
+			}
+			return commit()
+		}}
+		s, err := Open(t.Context(), o)
+		must(t, err)
+		wait(t, s, update(t, s, createTable("t")))
+		if err := s.Checkpoint(t.Context(), nil); err == nil {
+			t.Fatal("the checkpoint did not fail")
+		}
+		must(t, s.Close())
+
+		ctx, cancel := context.WithCancel(t.Context())
+		hit := false
+		o.CatalogSeam = &catalog.Seam{Commit: func(name string, commit func() error) error {
+			err := commit()
+			if name == last && !hit {
+				hit = true
+				cancel()
+			}
+			return err
+		}}
+		s, err = Open(ctx, o)
+		must(t, err)
+		if !hit {
+			t.Errorf("%s: the open did not come to it", last)
+		}
+		wait(t, s, update(t, s, put("t", 1, 1, "a")))
+		if err := s.Checkpoint(t.Context(), nil); err != nil {
+			t.Errorf("cancelled after %s: %v", last, err)
+		} else {
+			checkHead(t, s)
+		}
+		must(t, s.Close())
+	}
+}
+
+// failsOnce is an attempt that the catalog does not let go of at first.
+type failsOnce struct{ calls int }
+
+func (f *failsOnce) Abandon(ctx context.Context) error {
+	if f.calls++; f.calls == 1 {
+		return syscall.ENOSPC
+	}
+	return ctx.Err()
+}
+
+// TestAttemptLeftBehind: an attempt that could not be given up is given up
+// before the next one.
+func TestAttemptLeftBehind(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, createTable("t")))
+	left := new(failsOnce)
+	cause := errors.New("adoption fails")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.pub.giveUp(ended, left, cause); !errors.Is(err, cause) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("giving up: %v", err)
+	}
+	must(t, s.Checkpoint(t.Context(), nil))
+	if left.calls != 2 || s.pub.left != nil {
+		t.Errorf("%d calls, %v is left", left.calls, s.pub.left)
+	}
+	if err := s.pub.giveUp(ended, left, cause); !errors.Is(err, cause) || s.pub.left != nil {
+		t.Errorf("giving up with a context that ended: %v", err)
+	}
+	checkHead(t, s)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -35,9 +36,10 @@ type Store struct {
 	head    atomic.Pointer[root]
 	synced  atomic.Pointer[mark]
 
-	wl  writeLock
-	log appender // guarded by wl
-	ids idBlocks
+	wl   writeLock
+	log  appender    // guarded by wl
+	inTx atomic.Bool // a transaction has wl; set and cleared under it
+	ids  idBlocks
 
 	// mu guards what follows. It is held for moments only, never across I/O.
 	mu     sync.Mutex
@@ -211,19 +213,28 @@ func (s *Store) refusal() error {
 	return s.Poisoned()
 }
 
+// closePoll is how often Close looks for the write lock while no transaction has
+// it.
+const closePoll = 100 * time.Microsecond
+
 // Close waits for what was appended to be durable, leaves close marks and
 // releases everything. It refuses with ErrBusy while a transaction is open, and
 // ends a running Check.
 // Closing a poisoned store writes nothing and returns the poison. Snapshots
 // stay readable after Close. A second Close does nothing.
 func (s *Store) Close() error {
-	if !s.wl.tryAcquire() {
+	for !s.wl.tryAcquire() {
 		select {
 		case <-s.closing:
 			return nil
 		default:
+		}
+		if s.inTx.Load() {
 			return ErrBusy
 		}
+		// A checkpoint has it, or a Begin or another Close that has not come to
+		// its end: for moments.
+		time.Sleep(closePoll)
 	}
 	// The write lock is kept for ever: no transaction starts after this.
 	s.mu.Lock()

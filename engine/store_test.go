@@ -225,3 +225,19 @@ func TestCloseMarkOnlyOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseBesideCheckpoint: a checkpoint has the write lock for moments, in
+// which a Close is not refused.
+func TestCloseBesideCheckpoint(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	if !s.wl.tryAcquire() { // as a checkpoint does
+		t.Fatal("the lock is taken")
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	time.Sleep(10 * time.Millisecond)
+	s.wl.release()
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+}

@@ -82,6 +82,7 @@ func (s *Store) begin() (t *Tx, wait *readiness, err error) {
 		s.wl.release()
 		return nil, wait, err
 	}
+	s.inTx.Store(true)
 	base := s.head.Load()
 	return &Tx{txState: newTx(base, base.lsn+1, &s.ids), store: s}, nil, nil
 }
@@ -176,5 +177,6 @@ func (t *Tx) Rollback() {
 func (t *Tx) end() {
 	t.ended, t.prepared = true, false
 	t.store.log.done()
+	t.store.inTx.Store(false)
 	t.store.wl.release()
 }
