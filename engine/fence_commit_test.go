@@ -95,28 +95,6 @@ func TestFencePreparedAgain(t *testing.T) {
 	}
 }
 
-// TestFenceEmptyCommit: a transaction that leaves no frame of a row takes an LSN
-// and so has a commit in the log.
-func TestFenceEmptyCommit(t *testing.T) {
-	overShards(t, func(t *testing.T, shards int) {
-		o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards}
-		s := openStore(t, o)
-		def := testTable("scratch", 2)
-		def.Durable = false
-		wait(t, s, update(t, s, all(createTable("t"), func(tx *Tx) error { return tx.Apply(CreateTable{Def: def}) })))
-		wait(t, s, update(t, s, put("scratch", 1, 1, "x")))
-		last := update(t, s, put("t", 1, 1, "behind it"))
-		wait(t, s, last)
-		must(t, s.Close())
-		s, err := Open(t.Context(), o)
-		must(t, err)
-		if s.Durable().LSN() != last {
-			t.Errorf("reopened at LSN %d of %d", s.Durable().LSN(), last)
-		}
-		must(t, s.Close())
-	})
-}
-
 // TestFencePoisonedMeanwhile: a poison from elsewhere while a commit is being
 // synced, and while one is being appended.
 func TestFencePoisonedMeanwhile(t *testing.T) {

@@ -145,8 +145,19 @@ var commitFences = []fencesOf{
 		{"a row goes to its shard", `ordinal := shardOf(def.ID, o.rowid, n)`, `ordinal := shardOf(def.ID, o.rowid+1, n)`, "TestShardOf|TestRowsTogether|TestGoldenStore"},
 		{"rows are written by the last definition", `h := final[o.table]`, `h := t.tables[o.table]
 		_ = final`, "TestSchemaAndRows"},
-		{"an empty transaction has a commit", `	a.part(0)
-	return nil`, `	return nil`, "TestFenceEmptyCommit"},
+	}},
+	{"volatile.go", ".", []fence{
+		{"a volatile commit shares the fate of what it is made of", `	if pending {`, `	if false {`, "TestVolatile"},
+		{"what a volatile commit is made of is what it read, too", `if slot.read || slot.h != nil {`, `if slot.h != nil {`, "TestVolatile"},
+		{"a poisoned store takes no volatile rows", `	if p.cause != nil {
+		return base.lsn + 1`, `	if false {
+		return base.lsn + 1`, "TestVolatile|TestFencePoisonedMeanwhile"},
+		{"a batch keeps the volatile rows behind it", `	newest.root = next
+`, ``, "TestVolatile"},
+		{"a batch keeps the volatile rows beside it", `		p.inflight.root = p.inflight.root.with(written)
+`, ``, "TestVolatile"},
+		{"a volatile commit is visible at once", `	s.durable.Store(visible.with(written))
+`, ``, "TestVolatile"},
 	}},
 	{"../vtab/transaction.go", "../driver", []fence{
 		{"all that can fail is done before the commit", `if err := c.tx.Prepare(); err != nil {`, `if err := error(nil); err != nil {`, "TestFence|TestFull"},
@@ -188,8 +199,8 @@ var commitFences = []fencesOf{
 	return nil`, "TestContextAfterAppend"},
 	}},
 	{"../driver/lock.go", "../driver", []fence{
-		{"who waited for the lock is asked again", `	if pinned && etx.Base() != c.reads.snap.LSN() {`, `	if false {`, "TestBusySnapshot|TestFence"},
-		{"a late lock is asked, too", `	if c.reads.snap != nil && etx.Base() != c.reads.snap.LSN() {`, `	if false {`, "TestBusySnapshot|TestFence|Late"},
+		{"who waited for the lock is asked again", `	if pinned && etx.From() != c.reads.snap {`, `	if false {`, "TestBusySnapshot|TestFence"},
+		{"a late lock is asked, too", `	if c.reads.snap != nil && etx.From() != c.reads.snap {`, `	if false {`, "TestBusySnapshot|TestFence|Late"},
 		{"a transaction holds back what its base is", `	c.reads.base = etx.Base()
 `, ``, "TestPendingCommitIsNotSeen"},
 	}},
