@@ -62,6 +62,22 @@ func TestFenceRepeat(t *testing.T) {
 	wait(t, s, tx.Commit())
 }
 
+// TestFenceRowInItsShard: a row's frame goes to the log that shardOf names, which
+// is on disk, and to no other.
+func TestFenceRowInItsShard(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem(), Shards: 3})
+	wait(t, s, update(t, s, createTable("t")))
+	for k := range 3 {
+		before := tails(s)
+		wait(t, s, update(t, s, put("t", inShard(s, "t", k, 0), k, "x")))
+		for i, at := range tails(s) {
+			if (at > before[i]) != (i == k) {
+				t.Errorf("a row of shard %d: the log of shard %d went from %d to %d", k, i, before[i], at)
+			}
+		}
+	}
+}
+
 // TestFencePreparedAgain: what is written after a Prepare is in the log, too,
 // whether it is prepared again or not.
 func TestFencePreparedAgain(t *testing.T) {
@@ -205,6 +221,22 @@ func TestFenceSchemaChangeIsSynced(t *testing.T) {
 		must(t, s.WaitDurable(ctx, lsn))
 		if s.synced.Load().lsn < lsn {
 			t.Errorf("synced is %d", s.synced.Load().lsn)
+		}
+	})
+}
+
+// TestFenceCloseSyncs: what was only written is synced by Close, before it says
+// that all is.
+func TestFenceCloseSyncs(t *testing.T) {
+	relaxed(t, func(t *testing.T, mode SyncMode) {
+		m := vfs.NewMem()
+		s := openStore(t, Options{FS: m, Sync: mode})
+		wait(t, s, update(t, s, createTable("t")))
+		quiet(t, s)
+		lsn := update(t, s, put("t", 1, 1, "x"))
+		must(t, s.Close())
+		if got := s.synced.Load().lsn; got != lsn {
+			t.Errorf("synced up to %d of %d", got, lsn)
 		}
 	})
 }

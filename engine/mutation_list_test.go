@@ -123,7 +123,7 @@ var commitFences = []fencesOf{
 `, ``, "TestFailedSync"},
 		{"a poison is seen by all", `	close(s.poisoned) // first: whoever is told of it finds it so
 `, ``, "TestFailedAppend"},
-		{"a schema change is acknowledged after its sync", `s.durable.Load().lsn < lsn || s.isSchemaChange(lsn)`, `s.durable.Load().lsn < lsn`, "TestRelaxedIsVisibleAtOnce"},
+		{"a schema change is acknowledged after its sync", `s.durable.Load().lsn < lsn || s.isSchemaChange(lsn)`, `s.durable.Load().lsn < lsn`, "TestRelaxedPoison"},
 		{"a schema change is not acknowledged at once", `s.durable.Load().lsn >= lsn && !s.isSchemaChange(lsn)`, `s.durable.Load().lsn >= lsn`, "TestFenceSchemaChangeIsSynced"},
 		{"what was never written is refused", `	case p.cause != nil && lsn > p.attempted:
 		return nil, p.cause
@@ -131,18 +131,16 @@ var commitFences = []fencesOf{
 		{"what may be there is unknown", `		return nil, unknownOutcome(lsn, p.cause)`, `		return nil, p.cause`, "TestFailedAppend"},
 		{"a waiter of a failed batch has no outcome", `return unknownOutcome(lsn, b.err)`, `return b.err`, "TestFailedSync"},
 		{"a wait that ends has no outcome", `return unknownOutcome(lsn, ctx.Err())`, `return ctx.Err()`, "TestVisibleOnlyWhenDurable"},
-		{"an urgent sync is one", `	p.urgent = false
-`, ``, "TestWhenRelaxedSyncs"},
 	}},
 	{"sync_mode.go", ".", []fence{
-		{"Close syncs what gathered", `(mode == SyncFull || p.urgent || p.stop)`, `(mode == SyncFull || p.urgent)`, "TestWhenRelaxedSyncs"},
+		{"Close syncs what gathered", `(mode == SyncFull || p.urgent || p.stop)`, `(mode == SyncFull || p.urgent)`, "TestFenceCloseSyncs"},
 		{"what is urgent is synced", `(mode == SyncFull || p.urgent || p.stop)
 }`, `(mode == SyncFull || p.stop)
-}`, "TestWhenRelaxedSyncs"},
+}`, "TestFenceSchemaChangeIsSynced"},
 	}},
 	{"tx_encode_shards.go", ".", []fence{
 		{"schema changes come first", `if len(t.ddl) > 0 {`, `if false {`, "TestSchemaAndRows"},
-		{"a row goes to its shard", `ordinal := shardOf(def.ID, o.rowid, n)`, `ordinal := shardOf(def.ID, o.rowid+1, n)`, "TestShardOf|TestRowsTogether|TestGoldenStore"},
+		{"a row goes to its shard", `ordinal := shardOf(def.ID, o.rowid, n)`, `ordinal := shardOf(def.ID, o.rowid+1, n)`, "TestFenceRowInItsShard"},
 		{"rows are written by the last definition", `h := final[o.table]`, `h := t.tables[o.table]
 		_ = final`, "TestSchemaAndRows"},
 	}},
