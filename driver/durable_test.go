@@ -14,6 +14,7 @@ import (
 func pendingCommit(t *testing.T, db execer, g *gate, ctx context.Context, text string) <-chan error {
 	t.Helper()
 	g.close()
+	t.Cleanup(func() { g.set(false, g.fail) }) // connections that wait can be closed, also after a failure
 	syncs := func() int {
 		g.mu.Lock()
 		defer g.mu.Unlock()
