@@ -26,6 +26,9 @@ func (c *conn) lock(ctx context.Context, pinned bool) error {
 		etx.Rollback()
 		return errSnapshotOld()
 	}
+	if pinned && c.reads.base != 0 {
+		etx.ReadEarlier()
+	}
 	// Under the lock nothing is appended: the head is what the transaction
 	// builds on. The lock is noted at once, so that a panic gives it back.
 	c.reads.etx = etx
@@ -65,6 +68,9 @@ func (c *conn) lockLate() error {
 	if c.reads.snap != nil && etx.From() != c.reads.snap {
 		etx.Rollback()
 		return errSnapshotOld()
+	}
+	if c.reads.base != 0 {
+		etx.ReadEarlier()
 	}
 	c.adopt(etx)
 	return nil

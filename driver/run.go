@@ -116,6 +116,13 @@ func (c *conn) start(ctx context.Context, p *piece, b *binder) (*watch, error) {
 	if err := b.bind(p); err != nil {
 		return nil, err
 	}
+	if c.reads.base != 0 && (p.to == inTemp || p.to == inFile) {
+		// Rows that go to a table beside the store are handed out: no commit of
+		// the store holds them back, and none that is lost takes them away.
+		if err := c.awaitBase(ctx); err != nil {
+			return nil, err
+		}
+	}
 	c.db.ClearError()
 	if p.clause {
 		c.db.SetClause(vtab.Conflict(p.Or))

@@ -159,4 +159,6 @@ func sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
 }
 
 // String is the options as they are written.
-func (st storage) String() string { return fmt.Sprintf("durable=%t, resident=%s", st.durable, st.resident) }
+func (st storage) String() string {
+	return fmt.Sprintf("durable=%t, resident=%s", st.durable, st.resident)
+}

@@ -20,12 +20,13 @@ type idAllocator interface {
 // of its own in place and copies the others on the way. The ops list is the
 // undo log and the list the frames are made of.
 type txState struct {
-	base   *root
-	lsn    LSN // that the transaction gets if it commits
-	ids    idAllocator
-	done   bool
-	schema *Schema
-	slots  []txSlot // by slot of schema
+	base    *root
+	lsn     LSN // that the transaction gets if it commits
+	ids     idAllocator
+	done    bool
+	earlier bool // its user read the base before it began
+	schema  *Schema
+	slots   []txSlot // by slot of schema
 
 	ops    opList
 	ddl    []schemaOp // what ops of kind opSchema refer to, in the same order
@@ -58,6 +59,10 @@ func (t *txState) Base() LSN { return t.base.lsn }
 
 // From returns the state the transaction started from.
 func (t *txState) From() *Snapshot { return t.base.snapshot() }
+
+// ReadEarlier says that rows of the state it started from were read before it
+// began, and may be part of what it writes.
+func (t *txState) ReadEarlier() { t.earlier = true }
 
 // Schema returns the schema as the transaction sees it.
 func (t *txState) Schema() *Schema { return t.schema }

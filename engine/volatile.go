@@ -56,7 +56,7 @@ func (t *Tx) commitVolatile() LSN {
 		return next.lsn
 	}
 	newest.root = next
-	pending := base.schema != visible.schema || slices.ContainsFunc(touched, func(id TableID) bool { return base.table(id) != visible.table(id) })
+	pending := t.earlier || base.schema != visible.schema || slices.ContainsFunc(touched, func(id TableID) bool { return base.table(id) != visible.table(id) })
 	if pending {
 		return newest.last.lsn
 	}
