@@ -161,6 +161,26 @@ func TestFencePoisonedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestFenceVolatilePoison: a poison between what a volatile commit may be refused
+// for and its end shows none of its rows.
+func TestFenceVolatilePoison(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, createVolatile("v")))
+	tx, err := s.Begin(t.Context())
+	must(t, err)
+	must(t, put("v", 1, 1, "x")(tx))
+	must(t, tx.Prepare())
+	s.poison(errFence)
+	lsn := tx.commitVolatile()
+	tx.end()
+	if err := s.WaitDurable(t.Context(), lsn); !errors.Is(err, errFence) {
+		t.Errorf("WaitDurable: %v", err)
+	}
+	if count(s.Durable(), "v") != 0 || count(s.Head(), "v") != 0 {
+		t.Error("its rows are seen")
+	}
+}
+
 // TestFenceEveryShardIsSynced holds back the sync of one shard's file and then
 // fails it: the commit waits for it, and its outcome is that sync's.
 func TestFenceEveryShardIsSynced(t *testing.T) {

@@ -16,7 +16,7 @@ var logFences = []fencesOf{
 		{"what an interrupted attempt left is not used", `		if err := s.fs.Remove(g.path); err != nil {
 			return fmt.Errorf("engine: creating %s: %w", g.path, err)
 		}
-		f, err = s.fs.Create(g.path)`, `		f, err = s.fs.Open(g.path)`, "TestUnbornFile|TestFenceLeftover"},
+		f, err = s.fs.Create(g.path)`, `		f, err = s.fs.Open(g.path)`, "TestFenceLeftover"},
 		{"a header is synced", `	if err := f.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCrashAtEveryOperation|TestGoldenTrace"},
 		{"a file's name is synced", `	if err := s.syncDirs(path.Dir(g.path)); err != nil {
 		return err
