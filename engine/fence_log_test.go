@@ -286,6 +286,31 @@ func TestFenceSealsAfterSync(t *testing.T) {
 	must(t, s.Close())
 }
 
+// TestFenceRotationIsSynced: with sync=off, too, a rotation asks for the sync of
+// the file it leaves.
+func TestFenceRotationIsSynced(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	s := openStore(t, Options{FS: f, Sync: SyncOff, GenerationSize: 1 << 10})
+	wait(t, s, update(t, s, createTable("t")))
+	quiet(t, s)
+	gate := make(chan struct{})
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncData {
+			<-gate
+		}
+		return nil
+	})
+	wait(t, s, update(t, s, put("t", 1, 1, strings.Repeat("x", 2000))))
+	wait(t, s, update(t, s, put("t", 2, 2, "next file")))
+	s.mu.Lock()
+	rotated, asked := s.stats.Rotations, s.pipe.urgent || s.pipe.inflight != nil
+	s.mu.Unlock()
+	if rotated != 1 || !asked {
+		t.Errorf("%d rotations, a sync is asked for: %t", rotated, asked)
+	}
+	close(gate)
+}
+
 // slowSync makes each data sync take a while.
 func slowSync(f *vfs.Fault) {
 	f.SetHook(func(op vfs.Op) error {

@@ -50,7 +50,7 @@ var logFences = []fencesOf{
 		}
 		c.sealing`, "TestRotation|TestRandomShards"},
 		{"a full generation is synced in every mode", `	s.pipe.hurry()   // nothing is sealed before it is synced
-`, ``, "TestWhenRelaxedSyncs"},
+`, ``, "TestFenceRotationIsSynced"},
 		{"what a rotation leaves is sealed", `		c.sealing = append(c.sealing, sh.gen)
 `, ``, "TestRotation"},
 		{"what a rotation leaves is published", `		s.pub.waiting = append(s.pub.waiting, sh.gen)
