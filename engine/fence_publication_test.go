@@ -52,6 +52,20 @@ func TestFenceSealsBeforePublication(t *testing.T) {
 	checkHead(t, s)
 }
 
+// TestFenceCheckpointPoisoned: a checkpoint that a poison meets has not done what
+// it is asked for.
+func TestFenceCheckpointPoisoned(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, createTable("t")))
+	s.sealing.RLock()
+	done := checkpointing(t, s, 1)
+	s.poison(errFence)
+	s.sealing.RUnlock()
+	if err := <-done; !errors.Is(err, errFence) {
+		t.Errorf("Checkpoint: %v", err)
+	}
+}
+
 // TestFenceCutsInBetween publishes a cut while the files of the next one cannot
 // be sealed yet: it has its own files and no others.
 func TestFenceCutsInBetween(t *testing.T) {

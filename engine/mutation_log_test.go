@@ -83,9 +83,8 @@ var logFences = []fencesOf{
 		return err
 	}
 	content,`, `	content,`, "TestGoldenTrace"},
-		{"a seal is in the catalog", `	if err != nil {
-		return fmt.Errorf("engine: recording the seal of %s: %w", g.path, err)
-	}`, ``, "TestPublicationFaults"},
+		{"a seal is in the catalog", `	err = s.cat.SealGeneration(ctx, catalog.Seal{`, `	_, err = s.cat.ReserveIDs(ctx, 1)
+	_ = (catalog.Seal{`, "TestRotation$"},
 		{"frames are checked before they are sealed", `				return nil, corruptOrRead(g.path, sc.Stop())`, `				break`, "TestFenceSealOfDamage"},
 		{"a footer that is there is compared", `		if err := sameSeal(&c.seal, &found); err != nil {
 			return nil, corruptIn(g.path, c.end, err)
@@ -107,14 +106,11 @@ var logFences = []fencesOf{
 	}},
 	{"checkpoint.go", ".", []fence{
 		{"a checkpoint waits for its publication", `		case open == 0 && published:`, `		case open == 0 || published:`, "TestCheckpointPublishes"},
-		{"a checkpoint publishes what a failure left", `	if !used {
-		s.takeCut() // unless`, `	if false {
-		s.takeCut() // unless`, "TestPublicationFaults"},
 		{"a checkpoint tells of a poison", `		case cause != nil:
 			return cause
 `, `		case cause != nil:
 			return nil
-`, "TestCheckpointFails"},
+`, "TestFenceCheckpointPoisoned"},
 		{"a checkpoint tells of a failure", `		case failed != nil:
 			return failed
 `, `		case failed != nil:
