@@ -8,7 +8,8 @@ import (
 // CheckFiles reports what is wrong with a store that Open refuses as damaged,
 // all of it where Open tells of the first: the catalog, headers, frames, footers
 // and digests of every generation, files that are missing or that nothing names.
-// It takes the store's lock and writes nothing but that.
+// It takes the store's lock and opens the catalog as Open does, which settles what
+// an earlier process left undone there; to the log it writes nothing.
 //
 // Rows are not compared, as there are none in memory. An unsealed file's end
 // that nothing intact says was ever synced is no finding.

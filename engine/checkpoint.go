@@ -24,7 +24,7 @@ func (s *Store) Checkpoint(ctx context.Context, progress func(done, total int64)
 }
 
 func (s *Store) checkpoint(ctx context.Context, lockTimeout time.Duration, progress func(done, total int64)) error {
-	for {
+	for lsn := LSN(0); ; {
 		ok, err := s.acquireWithin(ctx, lockTimeout)
 		if err != nil {
 			return err
@@ -32,7 +32,8 @@ func (s *Store) checkpoint(ctx context.Context, lockTimeout time.Duration, progr
 		if !ok {
 			return s.refusal()
 		}
-		lsn, wait, err := s.cut()
+		var wait *readiness
+		lsn, wait, err = s.cut(lsn)
 		s.wl.release()
 		if err != nil {
 			return err
@@ -46,20 +47,25 @@ func (s *Store) checkpoint(ctx context.Context, lockTimeout time.Duration, progr
 	}
 }
 
-// cut rotates if there is anything to rotate away from, and returns the commit
-// at which the shards are cut then. The caller holds the write lock.
-func (s *Store) cut() (lsn LSN, wait *readiness, err error) {
+// cut rotates if there is anything up to a commit to rotate away from, and returns
+// that commit; 0 stands for the head. Somebody else may have rotated since: his cut
+// will do, or there would be no end of it beside a writer who rotates all the
+// time. The caller holds the write lock.
+func (s *Store) cut(upTo LSN) (lsn LSN, wait *readiness, err error) {
 	if err := s.refusal(); err != nil {
 		return 0, nil, err
 	}
-	lsn = s.head.Load().lsn
+	if lsn = upTo; lsn == 0 {
+		lsn = s.head.Load().lsn
+	}
 	s.mu.Lock()
 	used := slices.ContainsFunc(s.shards, (*shard).used)
 	if !used {
 		s.takeCut() // unless it is the head already: what a crash or a failure left
 	}
+	left := used && slices.ContainsFunc(s.shards, func(sh *shard) bool { return sh.used() && sh.gen.info.FirstLSN <= lsn })
 	s.mu.Unlock()
-	if used {
+	if left {
 		wait = s.rotate()
 	}
 	return lsn, wait, nil

@@ -274,3 +274,51 @@ func checkpointCrash(t *testing.T, shards int) {
 	})
 	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
 }
+
+// TestCheckpointBesideRotations: who rotates while a checkpoint waits for the next
+// files has done its cut for it. A checkpoint that made its own each time could be
+// overtaken for ever.
+func TestCheckpointBesideRotations(t *testing.T) {
+	overShards(t, func(t *testing.T, shards int) {
+		fault := vfs.NewFault(vfs.NewMem())
+		s := openStore(t, Options{FS: fault, Shards: shards})
+		lsn := update(t, s, createTable("t"))
+		wait(t, s, lsn)
+		gate, making := make(chan struct{}), make(chan struct{}, 64)
+		fault.SetHook(func(op vfs.Op) error {
+			if op.Kind == vfs.OpCreate {
+				making <- struct{}{}
+				<-gate
+			}
+			return nil
+		})
+		done := make(chan error, 1)
+		go func() { done <- s.Checkpoint(t.Context(), nil) }()
+		<-making // it waits for a file now
+		if ok, err := s.wl.acquire(t.Context(), s.poisoned, s.closing); !ok {
+			t.Fatal(err)
+		}
+		close(gate)
+		eventually(t, "the next files", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.unready()) == 0
+		})
+		if s.rotate() != nil {
+			t.Fatal("the log does not rotate")
+		}
+		tx, _, err := s.begin() // which has the lock now
+		must(t, err)
+		must(t, put("t", inShard(s, "t", 0, 0), 1, "behind the cut")(tx))
+		must(t, tx.Prepare())
+		wait(t, s, tx.Commit())
+		must(t, <-done)
+		if n := s.Metrics().Rotations; n != 1 {
+			t.Errorf("%d rotations", n)
+		}
+		sealedUpTo(t, s, lsn)
+		if head := headOf(t, s).Timeline.LSN; head != int64(lsn) {
+			t.Errorf("the head is commit %d, must be %d", head, lsn)
+		}
+	})
+}

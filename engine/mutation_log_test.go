@@ -119,6 +119,7 @@ var logFences = []fencesOf{
 		{"a poisoned store is not cut", `	if err := s.refusal(); err != nil {
 		return 0, nil, err
 	}`, ``, "TestCheckpointFails"},
+		{"a checkpoint takes the cut that somebody made", `sh.used() && sh.gen.info.FirstLSN <= lsn`, `sh.used()`, "TestCheckpointBesideRotations"},
 	}},
 	{"projection.go", ".", []fence{
 		{"only what was projected is let go", `		if at <= lsn {`, `		if true {`, "TestFenceProjection"},

@@ -22,6 +22,8 @@ var publicationFences = []fencesOf{
 	}
 	c, ok`, `	s.takeCut()
 	c, ok`, "TestFencePublishedAtOpen"},
+		{"an attempt is given up though its context ended", `a.Abandon(context.WithoutCancel(ctx))`, `a.Abandon(ctx)`, "TestAttemptLeftBehind"},
+		{"an attempt that stayed is given up before the next", `	if err := s.pub.clear(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestAttemptLeftBehind"},
 		{"the head has the rows of the log", `t.rows == r.head.LiveCount && `, ``, "TestHeadThatLies"},
 		{"the head has the sum of the log", ` && t.sum == sumOf(r.head.Fingerprint) {`, ` {`, "TestHeadThatLies"},
 		{"files are published in log order", `	slices.SortStableFunc(p.waiting, func(a, b *generation) int { return cmp.Compare(a.info.FirstLSN, b.info.FirstLSN) })`, `	slices.SortStableFunc(p.waiting, func(a, b *generation) int { return cmp.Compare(b.info.FirstLSN, a.info.FirstLSN) })`, "TestFencePublishedAtOpen"},
