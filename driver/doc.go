@@ -61,10 +61,15 @@ With sync=full a commit is acknowledged when the log is synced; commits that are
 waiting share one sync. With normal and off it is acknowledged when it is
 written: a killed process loses nothing, a stop of the system may take back the
 newest commits, never one before another that stays. Schema changes are synced
-in every mode. A context does not cancel a commit once its record was appended: the
-driver waits for the sync, and a deadline that passes there gives
+in every mode. A context does not cancel a commit once its record was appended:
+the driver waits for the sync, and a deadline that passes there gives
 ErrOutcomeUnknown. After a failed append or sync all writes are refused with
 ErrPoisoned, while reads go on; close and open the store to recover.
+
+A read-write transaction starts from the newest commit, synced or not. Rows it
+reads, constraints that fail and what it copies into other files are held back
+until that commit is durable; that there is no row, and how many rows a
+statement changed, is not.
 
 # Errors
 
