@@ -10,6 +10,7 @@ package engine
 //   - seal writes no footer that is there: it would write the same bytes.
 //   - Store.cut takes a cut when no file is in use: the open or the rotation
 //     that made it so did.
+//   - Open projects the schema: the housekeeper would find that nobody did.
 //   - removeStrays syncs a removal: the next open would do it again.
 //   - conn.settle lets go of the lock before it waits: Tx.Commit did.
 //   - conn.lock compares its snapshot before it waits: it does so again under

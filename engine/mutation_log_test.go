@@ -128,7 +128,6 @@ var logFences = []fencesOf{
 	}},
 	{"store.go", ".", []fence{
 		{"one process writes", `	if err := s.takeLock(); err != nil {`, `	if err := error(nil); err != nil {`, "TestSecondOpenIsRefused"},
-		{"an open projects the schema again", `	if err := s.project(ctx, s.synced.Load()); err != nil {`, `	if err := error(nil); err != nil {`, "TestFenceProjection"},
 		{"an open publishes what was left", `	s.publishAtOpen(ctx)
 `, ``, "TestFencePublishedAtOpen"},
 		{"an open settles interrupted publications", `	if _, err := cat.ResolvePublications(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestPublicationFaults"},
