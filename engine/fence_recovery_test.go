@@ -176,6 +176,10 @@ func TestFenceSealedFile(t *testing.T) {
 		"first LSN": func(g *catalog.Generation) { g.FirstLSN++ },
 		"digest":    func(g *catalog.Generation) { g.IntegrityDigest[0] ^= 1 },
 		"":          func(g *catalog.Generation) {},
+		"end": func(g *catalog.Generation) {
+			frames, _ := framesOf(t, m, g.Path)
+			writeFile(t, m, g.Path, readFile(t, m, g.Path)[:frames[len(frames)-1].Offset]) // without the footer
+		},
 		"length": func(g *catalog.Generation) {
 			writeFile(t, m, g.Path, append(readFile(t, m, g.Path), make([]byte, 8)...))
 		},

@@ -11,6 +11,9 @@ package engine
 //   - Store.cut takes a cut when no file is in use: the open or the rotation
 //     that made it so did.
 //   - Open projects the schema: the housekeeper would find that nobody did.
+//   - repairFile forgives a full disk: to reserve nothing never fails for it.
+//   - part compares the version of a schema change with the commit's LSN:
+//     schema compared it with the LSN that part asks for.
 //   - removeStrays syncs a removal: the next open would do it again.
 //   - conn.settle lets go of the lock before it waits: Tx.Commit did.
 //   - conn.lock compares its snapshot before it waits: it does so again under

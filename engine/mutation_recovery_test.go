@@ -14,7 +14,7 @@ var recoveryFences = []fencesOf{
 		{"what the head lacks is published", `	r.collectUnpublished()
 `, ``, "TestPublicationFaults"},
 		{"a sealed file has its footer", `		return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: reason}`, `		_ = reason
-		return nil`, "TestCutAtEveryByte"},
+		return nil`, "TestFenceSealedFile"},
 		{"a bad frame of a sealed file is damage", `			return corruptIn(f.path, f.stop.Offset, err)`, `			return nil`, "TestFlippedBits"},
 		{"a sealed file has its size", `f.allocated != f.cat.ByteExtent ||`, ``, "TestFenceSealedFile"},
 		{"a sealed file has its commits", `f.info != want ||`, ``, "TestFenceSealedFile"},
@@ -63,9 +63,6 @@ var recoveryFences = []fencesOf{
 	{"recovery_repair.go", ".", []fence{
 		{"a log is truncated to the cut", `	if err := f.file.Truncate(f.end); err != nil {`, `	if err := error(nil); err != nil {`, "TestStaleFrames"},
 		{"a log is preallocated again", `		if err := f.reserve(0, r.s.log.limit); err != nil && !isFull(err) {`, `		if err := error(nil); err != nil {`, "TestGoldenTrace"},
-		{"a full disk does not refuse an open", `err != nil && !isFull(err) {
-			return err`, `err != nil {
-			return err`, "TestFenceOpenWithoutSpace"},
 		{"what may not be on the disk is written again", `	if err := f.rewrite(f.synced, f.end); err != nil {`, `	if err := error(nil); err != nil {`, "TestFailedSync"},
 		{"all of it is written again", `f.rewrite(f.synced, f.end)`, `f.rewrite(f.end-8, f.end)`, "TestFailedSync"},
 		{"a repair is synced", `	if err := f.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestFailedSync"},
@@ -90,13 +87,12 @@ var recoveryFences = []fencesOf{
 		{"what was left is sealed at open", `			if err := s.seal(ctx, f.generation); err != nil {`, `			if err := error(nil); err != nil && f != nil {`, "TestSealIsFinishedAtOpen"},
 		{"nothing is appended behind a footer", `				if f.seal != nil {
 					active[i]++`, `				if false {
-					active[i]++`, "TestSealIsFinishedAtOpen"},
+					active[i]++`, "TestFenceFootedAtOpen"},
 		{"a file that was cut is left", `			if f.info.LastLSN != 0 && f.info.FirstLSN <= cut {`, `			if false {`, "TestUnequalRotation"},
 		{"sealed files tell where the shards were cut", `			l.cut = max(l.cut, f.info.LastLSN)
 `, ``, "TestFenceCutBySeals"},
 	}},
 	{"check.go", ".", []fence{
-		{"a check reads what is durable", `target: s.durable.Load(),`, `target: s.head.Load(),`, "TestCheckBeforeFirstSync"},
 		{"a check replays the log", `	return c.replay(r)`, `	return nil`, "TestCheckComparesMemory"},
 	}},
 }
