@@ -12,7 +12,8 @@ var publicationFences = []fencesOf{
 		{"a dropped table takes its sum along", `	g.lost = g.lost.Add(lost)`, `	_ = g`, "TestCheckpointPublishes"},
 		{"generations are registered before they are named", `	if err := s.cat.Register(ctx, names...); err != nil {`, `	if err := error(nil); err != nil {`, "TestCheckpointPublishes"},
 		{"a publication is built on the head", `	s.pub.head = adopted.Head
-`, ``, "TestCheckpointPublishes"},
+`, `	s.pub.head.LSN = adopted.Head.LSN
+`, "TestCheckpointPublishes"},
 		{"what is published waits no longer", `	s.pub.waiting = slices.DeleteFunc(s.pub.waiting, func(g *generation) bool { return g.info.LastLSN <= c.lsn })
 `, ``, "TestCheckpointPublishes"},
 		{"what a publication replaced is let go", `	if err := adopted.Retire(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestFenceRetired"},
