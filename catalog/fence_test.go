@@ -33,6 +33,7 @@ func TestFencePrepare(t *testing.T) {
 		code   Code
 	}{
 		"a generation before its turn": {func(p *Publication) { p.Generations = p.Generations[2:] }, CodeGeneration},
+		"another order":                {func(p *Publication) { p.Generations[0], p.Generations[2] = p.Generations[2], p.Generations[0] }, CodeGeneration},
 		"one twice":                    {func(p *Publication) { p.Generations[1] = p.Generations[0] }, CodeGeneration},
 		"an open one": {func(p *Publication) {
 			p.Generations = append(p.Generations, contributions(t, c, []ShardGeneration{open})...)
@@ -220,8 +221,8 @@ func TestFenceIDsOfAFailure(t *testing.T) {
 	c, _ := newStore(t, Creation{})
 	failure := errors.New("changed its mind")
 	err := c.write(ctx, "test", func(ctx context.Context, tx *writeTx) error {
-		for range 2 {
-			if _, err := tx.newIDs(ctx, idBlock-1); err != nil {
+		for _, n := range []int64{idBlock - 1, idBlock / 4} { // the second from a block of its own
+			if _, err := tx.newIDs(ctx, n); err != nil {
 				return err
 			}
 		}
