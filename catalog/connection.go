@@ -231,8 +231,10 @@ type guardedTx struct {
 	name string
 }
 
-// Commit passes the seam. Any failure poisons the handle: a storage error at
-// COMMIT does not mean rollback, because the frames may be in the WAL.
+// Commit passes the seam. A failure poisons the handle: a storage error at
+// COMMIT does not mean rollback, because the frames may be in the WAL. Only a
+// disk without room is no such error: SQLite did not get as far as the frame
+// that makes a commit, has rolled back, and overwrites what it wrote.
 func (t *guardedTx) Commit() error {
 	run := func() error {
 		_, err := t.conn.ExecContext(context.Background(), "COMMIT", nil)
@@ -254,6 +256,10 @@ func (t *guardedTx) Commit() error {
 		// SQLite refused before it wrote anything, and the transaction was there to be rolled back.
 		refused := se.Code()&0xff == lib.SQLITE_CONSTRAINT || se.Code()&0xff == lib.SQLITE_BUSY
 		failed.OutcomeUnknown = !(refused && stillOpen)
+		if se.Code()&0xff == lib.SQLITE_FULL {
+			failed.OutcomeUnknown = false
+			return failed
+		}
 	}
 	t.conn.handle.poison(failed)
 	return failed

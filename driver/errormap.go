@@ -114,7 +114,7 @@ func catalogError(op string, err error, refused *catalog.Error) *Error {
 	case catalog.CodeFull:
 		return coded(op, ErrFull, err, "")
 	case catalog.CodeIO, catalog.CodePoisoned:
-		return coded(op, ErrIO, err, "")
+		return coded(op, ErrIO, err, "close and open the store again: what the catalog was told last is looked up then")
 	case catalog.CodeReadOnly:
 		return coded(op, ErrReadOnly, err, "")
 	case catalog.CodeClosed:

@@ -111,7 +111,7 @@ func (s *Store) waitPublished(ctx context.Context, lsn LSN, progress func(done, 
 		case cause != nil:
 			return cause
 		case failed != nil:
-			return failed
+			return withFull(failed)
 		}
 		select {
 		case <-attempt:

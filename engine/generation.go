@@ -100,8 +100,16 @@ func (g *generation) reserve(n, limit int64) error {
 	return fmt.Errorf("engine: preallocating %s: %w", g.path, err)
 }
 
+// withFull makes an error that comes of a lack of space an ErrFull.
+func withFull(err error) error {
+	if err != nil && isFull(err) && !errors.Is(err, ErrFull) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
+
 func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, catalog.ErrFull)
 }
 
 // header is the first frame of a file made by this process.

@@ -252,20 +252,17 @@ func (s *Store) born(ctx context.Context, shards []*shard) (gens []*generation, 
 	}()
 	reserved, err := s.cat.ReserveGenerations(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("engine: reserving generation %d: %w", names[0].Generation, err)
+		return nil, withFull(fmt.Errorf("engine: reserving generation %d: %w", names[0].Generation, err))
 	}
 	for i, c := range reserved {
 		g := newGeneration(c)
 		if err := s.make(g, shards[i].epoch, s.synced.Load().lsn+1); err != nil {
-			if isFull(err) {
-				err = fmt.Errorf("%w: generation %d: %w", ErrFull, g.number, err)
-			}
-			return gens, err
+			return gens, withFull(err)
 		}
 		gens = append(gens, g)
 	}
 	if err := s.cat.SetCurrentGenerations(ctx, names...); err != nil {
-		return gens, fmt.Errorf("engine: naming generation %d current: %w", names[0].Generation, err)
+		return gens, withFull(fmt.Errorf("engine: naming generation %d current: %w", names[0].Generation, err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
