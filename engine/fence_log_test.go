@@ -286,6 +286,29 @@ func TestFenceSealsAfterSync(t *testing.T) {
 	must(t, s.Close())
 }
 
+// TestFenceSealsWithoutCheck: no check reads a file while it is being sealed.
+func TestFenceSealsWithoutCheck(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	s := openStore(t, Options{FS: f})
+	wait(t, s, update(t, s, createTable("t")))
+	path := s.gens[0].path
+	seals, beside := 0, 0
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpTruncate && op.Name == path {
+			seals++
+			if s.sealing.TryRLock() { // as a check does
+				s.sealing.RUnlock()
+				beside++
+			}
+		}
+		return nil
+	})
+	must(t, s.Checkpoint(t.Context(), nil))
+	if seals != 1 || beside != 0 {
+		t.Errorf("a file was cut %d times by a seal, %d times beside a check", seals, beside)
+	}
+}
+
 // TestFenceRotationIsSynced: with sync=off, too, a rotation asks for the sync of
 // the file it leaves.
 func TestFenceRotationIsSynced(t *testing.T) {

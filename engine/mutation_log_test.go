@@ -84,7 +84,7 @@ var logFences = []fencesOf{
 	}
 	content,`, `	content,`, "TestGoldenTrace"},
 		{"a seal is in the catalog", `	err = s.cat.SealGeneration(ctx, catalog.Seal{`, `	_, err = s.cat.ReserveIDs(ctx, 1)
-	_ = (catalog.Seal{`, "TestRotation$"},
+	_ = (catalog.Seal{`, "TestCheckpoint$"},
 		{"frames are checked before they are sealed", `				return nil, corruptOrRead(g.path, sc.Stop())`, `				break`, "TestFenceSealOfDamage"},
 		{"a footer that is there is compared", `		if err := sameSeal(&c.seal, &found); err != nil {
 			return nil, corruptIn(g.path, c.end, err)
@@ -97,7 +97,7 @@ var logFences = []fencesOf{
 			g :=`, "TestFencePoisonedChores"},
 		{"a check is not disturbed by seals", `		s.sealing.Lock() // waits for a running Check
 		err := s.seal(ctx, g)
-		s.sealing.Unlock()`, `		err := s.seal(ctx, g)`, "TestCheckpointWaits"},
+		s.sealing.Unlock()`, `		err := s.seal(ctx, g)`, "TestFenceSealsWithoutCheck"},
 		{"a failed seal is not forgotten", `			s.chores.sealing = s.chores.sealing[1:]
 		}
 		s.chores.attempted()`, `		}
