@@ -13,7 +13,7 @@ var publicationFences = []fencesOf{
 		{"generations are registered before they are named", `	if err := s.cat.Register(ctx, names...); err != nil {`, `	if err := error(nil); err != nil {`, "TestCheckpointPublishes"},
 		{"a publication is built on the head", `	s.pub.head = adopted.Head
 `, `	s.pub.head.LSN = adopted.Head.LSN
-`, "TestCheckpointPublishes"},
+`, "TestCheckpoint$"},
 		{"what is published waits no longer", `	s.pub.waiting = slices.DeleteFunc(s.pub.waiting, func(g *generation) bool { return g.info.LastLSN <= c.lsn })
 `, ``, "TestCheckpoint$"},
 		{"what a publication replaced is let go", `	if err := adopted.Retire(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestFenceRetired"},
