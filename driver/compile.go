@@ -229,6 +229,9 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string
 			return "", err
 		}
 	}
+	if to == inAdmin && s.Return {
+		return "", errAdminReturning(s.Target.Name)
+	}
 	var e sqltext.Edits
 	if s.Mentions != 0 && s.Parsed() {
 		if err := c.retarget(s, schema, &e); err != nil {

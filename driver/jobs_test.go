@@ -90,6 +90,8 @@ func TestRefusedJobs(t *testing.T) {
 		"INSERT INTO tidemark_jobs(kind) VALUES('checkpoint'), ('checkpoint')":   "one row",
 		"INSERT INTO tidemark_jobs(job_id, kind) VALUES(7, 'checkpoint')":        "kind and target",
 		"INSERT INTO tidemark_jobs(kind) VALUES(1)":                              "must be text",
+		"INSERT INTO tidemark_jobs(kind) VALUES('checkpoint') RETURNING job_id":  "LastInsertId",
+		"insert into main.TIDEMARK_JOBS(kind) select 'checkpoint' returning *":   "RETURNING",
 		"DELETE FROM tidemark_jobs":                                              "",
 		"UPDATE tidemark_jobs SET state = 'done'":                                "",
 		"BEGIN; INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')":            "inside a transaction",

@@ -33,6 +33,17 @@ func refuseDML(s *sqltext.Stmt, schema *engine.Schema) error {
 	return e
 }
 
+// errAdminReturning refuses RETURNING on an administrative table: SQLite would
+// read its columns before the statement's end, where the job runs.
+func errAdminReturning(table string) *Error {
+	e := notAvailable("", "RETURNING")
+	e.Table = table
+	if strings.EqualFold(table, jobsTable) {
+		e.Hint = "LastInsertId is the job's id"
+	}
+	return e
+}
+
 // refuse refuses a known feature, with what works instead.
 func refuse(what, hint string) *Error {
 	e := notAvailable("", what)
