@@ -62,7 +62,7 @@ func uriPath(s string) (string, error) {
 
 // parseQuery reads the pairs behind the "?".
 func (c *Config) parseQuery(query string) error {
-	seen := map[string]string{} // key of ours → how it was spelt
+	seen := map[string]spelling{} // by key of ours
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair == "" {
 			continue
@@ -76,6 +76,7 @@ func (c *Config) parseQuery(query string) error {
 		if err != nil {
 			return newError("open", ErrMisuse, "value of key %s: %w", name, err)
 		}
+		given := spelling{name: name, text: name + "=" + value}
 		key, value, err := translate(name, value)
 		if err != nil {
 			return err
@@ -84,17 +85,31 @@ func (c *Config) parseQuery(query string) error {
 			continue
 		}
 		if first, ok := seen[key]; ok {
-			if first == name {
+			if key == "sync" && (first.name != key || name != key) {
+				// A DSN that serves other drivers, too, says it for each of them.
+				if first.value == value {
+					continue
+				}
+				return newError("open", ErrMisuse, "%s and %s contradict each other: leave one out", first.text, given.text)
+			}
+			if first.name == name {
 				return newError("open", ErrMisuse, "key %s is given twice", name)
 			}
-			return newError("open", ErrMisuse, "key %s is given twice, as %s and as %s", key, first, name)
+			return newError("open", ErrMisuse, "key %s is given twice, as %s and as %s", key, first.name, name)
 		}
-		seen[key] = name
+		given.value = value
+		seen[key] = given
 		if err := c.setKey(key, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// spelling is how a DSN gave a key.
+type spelling struct {
+	name, text string // the key and the pair as they were written
+	value      string // in our words
 }
 
 // setKey sets one field from the text of its key.

@@ -15,6 +15,8 @@ func translate(name, value string) (key, val string, err error) {
 		return translatePragma(value)
 	case "_busy_timeout", "_timeout":
 		return "busy_timeout", value, nil
+	case "_sync", "_synchronous":
+		return "sync", syncWord(value), nil
 	case "_txlock":
 		if value == "exclusive" {
 			value = "immediate"
@@ -51,19 +53,20 @@ func translatePragma(text string) (key, val string, err error) {
 		return "busy_timeout", value, nil
 	case name == "foreign_keys":
 		return "foreign_keys", onOff(value), nil
+	case name == "synchronous":
+		return "sync", syncWord(value), nil
 	case slices.Contains(ignoredPragmas, name):
 		return "", "", nil
 	}
 	return "", "", newError("open", ErrMisuse,
-		"_pragma=%s is not legal: use busy_timeout(…) or foreign_keys(…) (%s are accepted and ignored), and run other pragmas as statements",
+		"_pragma=%s is not legal: use busy_timeout(…), foreign_keys(…) or synchronous(…) (%s are accepted and ignored), and run other pragmas as statements",
 		text, strings.Join(ignoredPragmas, ", "))
 }
 
 // ignoredPragmas concern files that SQLite would keep; Tidemark keeps its own.
-// A synchronous weaker than ours is no promise that could be broken.
 var ignoredPragmas = []string{
 	"auto_vacuum", "cache_size", "cache_spill", "journal_mode", "journal_size_limit", "locking_mode", "mmap_size",
-	"optimize", "page_size", "secure_delete", "synchronous", "temp_store", "threads", "wal_autocheckpoint",
+	"optimize", "page_size", "secure_delete", "temp_store", "threads", "wal_autocheckpoint",
 }
 
 // longPragma undoes the short names that mattn/go-sqlite3 has for some.
@@ -71,14 +74,26 @@ func longPragma(name string) string {
 	switch name {
 	case "journal":
 		return "journal_mode"
-	case "sync":
-		return "synchronous"
 	case "locking":
 		return "locking_mode"
 	case "vacuum":
 		return "auto_vacuum"
 	}
 	return name
+}
+
+// syncWord is the value of sync that keeps what a synchronous promises; another
+// word stays, to be refused with its name.
+func syncWord(v string) string {
+	switch strings.ToLower(v) {
+	case "0", "off", "false", "no":
+		return "off"
+	case "1", "normal", "on", "true", "yes":
+		return "normal"
+	case "2", "full", "3", "extra":
+		return "full"
+	}
+	return v
 }
 
 // onOff reads SQLite's spellings of a boolean; another word stays, to be
