@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -25,6 +26,9 @@ func wrap(op string, err error) error {
 		return &named
 	}
 	code, result := classify(err)
+	if result == lib.SQLITE_IOERR_SHMSIZE {
+		err = fmt.Errorf("no space for %s-shm: %w", FileName, err)
+	}
 	return &Error{Code: code, Op: op, Result: result, Err: err}
 }
 
@@ -42,33 +46,42 @@ func classify(err error) (Code, int) {
 	if code := guardCode(se.Error()); code != "" {
 		return code, rc
 	}
+	return codeOf(rc), rc
+}
+
+// codeOf finds the code of one of SQLite's extended result codes.
+func codeOf(rc int) Code {
 	switch rc {
+	case lib.SQLITE_IOERR_SHMSIZE:
+		// The file between the processes could not be made longer, for which
+		// SQLite has no SQLITE_FULL. It stays a storage error.
+		return CodeFull
 	case lib.SQLITE_CONSTRAINT_CHECK, lib.SQLITE_CONSTRAINT_NOTNULL:
-		return CodeCheck, rc
+		return CodeCheck
 	case lib.SQLITE_CONSTRAINT_DATATYPE:
-		return CodeType, rc
+		return CodeType
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID:
-		return CodeUnique, rc
+		return CodeUnique
 	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
-		return CodeForeignKey, rc
+		return CodeForeignKey
 	}
 	switch rc & 0xff {
 	case lib.SQLITE_MISMATCH:
-		return CodeType, rc
+		return CodeType
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return CodeBusy, rc
+		return CodeBusy
 	case lib.SQLITE_INTERRUPT:
-		return CodeCanceled, rc
+		return CodeCanceled
 	case lib.SQLITE_FULL:
-		return CodeFull, rc
+		return CodeFull
 	case lib.SQLITE_READONLY:
-		return CodeReadOnly, rc
+		return CodeReadOnly
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return CodeCorrupt, rc
+		return CodeCorrupt
 	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_PROTOCOL:
-		return CodeIO, rc
+		return CodeIO
 	}
-	return CodeSQLite, rc
+	return CodeSQLite
 }
 
 // guardCode reads the code that starts the text of a RAISE. The texts are part
