@@ -89,6 +89,9 @@ var (
 	ErrOlder = errors.New("the store is older than this program")
 	// ErrCorrupt: a digest, the schema or the rows are damaged.
 	ErrCorrupt = errors.New("the catalog is damaged")
+	// ErrLost: there are object files and no catalog that names them. It is an
+	// ErrCorrupt, too.
+	ErrLost = errors.New("the catalog was lost")
 	// ErrOutcomeUnknown: a COMMIT failed in a way that leaves open whether it took effect.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )

@@ -54,7 +54,7 @@ func (c *Catalog) open(ctx context.Context) error {
 		return err
 	}
 	if found.fresh {
-		if err := refuseOrphans(o.Dir); err != nil {
+		if err := RefuseLost(o.Dir); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (c *Catalog) open(ctx context.Context) error {
 		return err
 	}
 	if !c.Info().Initialized && !o.Create {
-		return refuse(CodeUnfinished, "open", "the creation of the store in %s was interrupted: open it with mode=rwc to finish it", o.Dir)
+		return refuse(CodeUnfinished, "open", "the creation of the store in %s was interrupted", o.Dir)
 	}
 	if c.Info().Initialized && !o.ReadOnly {
 		return c.write(ctx, "diagnostics", func(ctx context.Context, tx *writeTx) error { return c.recordRuntime(ctx, tx, "opened") })
@@ -94,18 +94,18 @@ func (c *Catalog) ensureFile() error {
 	case err == nil && !info.Mode().IsRegular():
 		return refuse(CodeNotStore, "open", "%s is not a regular file", path)
 	case err == nil && info.Size() == 0:
-		return refuseOrphans(c.options.Dir)
+		return RefuseLost(c.options.Dir)
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return &Error{Code: CodeIO, Op: "open", Err: err}
 	case !c.options.Create:
-		if err := refuseOrphans(c.options.Dir); err != nil {
+		if err := RefuseLost(c.options.Dir); err != nil {
 			return err
 		}
-		return refuse(CodeMissing, "open", "no store in %s: %s does not exist (mode=rwc creates it)", c.options.Dir, FileName)
+		return refuse(CodeMissing, "open", "no store in %s: %s does not exist", c.options.Dir, FileName)
 	}
-	if err := refuseOrphans(c.options.Dir); err != nil {
+	if err := RefuseLost(c.options.Dir); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)

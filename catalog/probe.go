@@ -30,6 +30,9 @@ func probe(ctx context.Context, o *Options) (probed, error) {
 	}
 	var se *sqlite.Error
 	if errors.As(err, &se) && se.Code()&0xff == lib.SQLITE_NOTADB {
+		if object, _ := anyObject(o.Dir); object != "" {
+			return probed{}, refuse(CodeCorrupt, "open", "%w: %s in %s is not a SQLite file, but %s exists: %s: %w", ErrLost, FileName, o.Dir, object, wayBack(o.Dir), err)
+		}
 		return probed{}, refuse(CodeNotStore, "open", "%s in %s is not a SQLite file: %w", FileName, o.Dir, err)
 	}
 	return found, err
@@ -84,7 +87,7 @@ func probeWith(ctx context.Context, o *Options, a access) (found probed, err err
 func (p probed) accept(latest int64, o *Options) error {
 	if p.fresh {
 		if !o.Create {
-			return refuse(CodeUnfinished, "open", "the creation of the store in %s was interrupted: open it with mode=rwc to finish it", o.Dir)
+			return refuse(CodeUnfinished, "open", "the creation of the store in %s was interrupted", o.Dir)
 		}
 		return nil
 	}
@@ -102,7 +105,7 @@ func (p probed) accept(latest int64, o *Options) error {
 			ErrOlder, p.version, latest)}
 	}
 	if !p.initialized && !o.Create {
-		return refuse(CodeUnfinished, "open", "the creation of the store in %s was interrupted: open it with mode=rwc to finish it", o.Dir)
+		return refuse(CodeUnfinished, "open", "the creation of the store in %s was interrupted", o.Dir)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func readState(ctx context.Context, q sqlx.QueryerContext, timeline string) (Sta
 		return State{}, err
 	}
 	if info == nil {
-		return State{}, refuse(CodeUnfinished, "", "the store was never finished: open it with mode=rwc to finish its creation")
+		return State{}, refuse(CodeUnfinished, "", "the store was never finished")
 	}
 	s := State{Settings: info.settings()}
 	identity := info.identity()
@@ -131,6 +131,9 @@ func readState(ctx context.Context, q sqlx.QueryerContext, timeline string) (Sta
 		}
 		if named {
 			return State{}, refuse(CodeCorrupt, "", "the head of timeline %q has no world or representation", timeline)
+		}
+		if timeline == MainTimeline { // made with the store, and never dropped
+			return State{}, refuse(CodeCorrupt, "", "timeline %q is missing", timeline)
 		}
 		return State{}, refuse(CodeUnknown, "", "no timeline %q", timeline)
 	}

@@ -55,7 +55,7 @@ func TestTamperedRowsAreRefused(t *testing.T) {
 		{`DELETE FROM owner_representations`, CodeCorrupt},
 		{`DELETE FROM index_states`, CodeCorrupt},
 		{`DELETE FROM worlds`, CodeCorrupt},
-		{`DELETE FROM timelines`, CodeUnknown},
+		{`DELETE FROM timelines`, CodeCorrupt},
 		{`DELETE FROM catalog_info`, CodeUnfinished},
 	} {
 		t.Run(edit.sql, func(t *testing.T) {

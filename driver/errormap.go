@@ -100,6 +100,9 @@ func catalogError(op string, err error, refused *catalog.Error) *Error {
 	switch {
 	case errors.Is(err, catalog.ErrCorrupt):
 		damage := &CorruptError{File: catalog.FileName, Reason: refused.Error(), Err: err}
+		if errors.Is(err, catalog.ErrLost) {
+			return coded(op, ErrCorrupt, damage, "") // it says what to do
+		}
 		return coded(op, ErrCorrupt, damage, "the sqlite3 shell reads the file: PRAGMA integrity_check tells more")
 	case errors.Is(err, catalog.ErrNewer):
 		return coded(op, ErrCantOpen, err, "use the program that wrote it, or a newer one")

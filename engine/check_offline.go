@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+
+	"github.com/tidemarkdb/tidemark/catalog"
 )
 
 // CheckFiles reports what is wrong with a store that Open refuses as damaged,
@@ -20,9 +22,6 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 	}
 	s := newStore(o.withDefaults())
 	defer func() { err = errors.Join(err, s.abandon(ctx)) }()
-	if err := s.takeLock(); err != nil {
-		return err
-	}
 	c := &checker{ctx: ctx, s: s, target: emptyRoot(), progress: progress, offline: true}
 	c.target.lsn = ^LSN(0)
 	c.report = func(f Finding) {
@@ -30,6 +29,12 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 			c.damage++
 		}
 		report(f)
+	}
+	if err := s.takeLock(); err != nil {
+		if errors.Is(err, catalog.ErrCorrupt) {
+			return c.catalogFound(err)
+		}
+		return err
 	}
 	if _, err := s.openCatalog(ctx); err != nil {
 		return c.catalogFound(err)

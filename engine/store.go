@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -124,8 +125,8 @@ func (s *Store) takeLock() error {
 		if err := makeDir(s.opts.Dir); err != nil {
 			return err
 		}
-	} else if _, err := vfs.OS(s.opts.Dir).Stat(catalog.FileName); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotStore, err)
+	} else if err := s.findCatalog(); err != nil {
+		return err
 	}
 	lock, err := s.fs.Lock(lockName)
 	if errors.Is(err, vfs.ErrLocked) {
@@ -136,6 +137,22 @@ func (s *Store) takeLock() error {
 	}
 	s.lock = lock
 	return nil
+}
+
+// findCatalog refuses a directory without a catalog before anything is made in
+// it: with ErrNotStore, or, when files of a log are there, as damage.
+func (s *Store) findCatalog() error {
+	_, err := vfs.OS(s.opts.Dir).Stat(catalog.FileName)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s: %w", ErrNotStore, s.opts.Dir, err)
+	}
+	if err := catalog.RefuseLost(s.opts.Dir); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	return fmt.Errorf("%w: %s has no %s", ErrNotStore, s.opts.Dir, catalog.FileName)
 }
 
 // makeDir makes the store's directory, whose parent must exist, durably.

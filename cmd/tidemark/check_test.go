@@ -163,6 +163,77 @@ func TestCheckOfCatalog(t *testing.T) {
 	}
 }
 
+// A catalog that is lost is damage by name, where objects are left that only it
+// could tell of, and no command makes a new one over them.
+func TestCheckOfLostCatalog(t *testing.T) {
+	name := func(dir string) string { return filepath.Join(dir, "catalog.db") }
+	for _, tc := range []struct {
+		what  string
+		lose  func(t *testing.T, dir string) error
+		words []string
+	}{
+		{"missing", func(_ *testing.T, dir string) error { return os.Remove(name(dir)) }, []string{"missing", "objects/", "backup"}},
+		{"empty", func(_ *testing.T, dir string) error { return os.Truncate(name(dir), 0) }, []string{"empty", "objects/", "backup"}},
+		{"no SQLite file", func(_ *testing.T, dir string) error {
+			return os.WriteFile(name(dir), bytes.Repeat([]byte("no catalog "), 1000), 0o600)
+		}, []string{"not a SQLite file", "objects/", "backup"}},
+		{"no timeline", func(t *testing.T, dir string) error { return loseTimeline(t, name(dir)) }, []string{"timeline", "missing"}},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			dir := newStore(t)
+			if err := tc.lose(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range [][]string{{"check", dir}, {"sql", dir, "SELECT 1"}, {"inspect", dir}} {
+				status, out, stderr := tidemark(t, "", command...)
+				all := out + stderr
+				if status != statusFailed {
+					t.Errorf("%s: status %d, %s", command[0], status, all)
+				}
+				if command[0] == "check" && (!strings.Contains(out, "damage: catalog.db at offset 0: ") || stderr != "") {
+					t.Errorf("check prints %q, %q", out, stderr)
+				}
+				for _, w := range append(tc.words, "catalog.db") {
+					if !strings.Contains(all, w) {
+						t.Errorf("%s: %q does not name %q", command[0], all, w)
+					}
+				}
+			}
+		})
+	}
+}
+
+// loseTimeline deletes a catalog's timelines and leaves its schema as it was.
+func loseTimeline(t *testing.T, file string) error {
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	rows, err := db.Query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	script, again := "PRAGMA foreign_keys = OFF;", ""
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			return err
+		}
+		script, again = script+"DROP TRIGGER "+name+";", again+text+";"
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if again == "" {
+		t.Fatal("the catalog has no triggers")
+	}
+	_, err = db.Exec(script + "DELETE FROM timelines;" + again)
+	return err
+}
+
 func TestInspect(t *testing.T) {
 	out := must(t, "inspect", newStore(t))
 	for _, word := range []string{"tables (1)", "generations (", "objects (", "settings (", "stats (", ".kv", "generation_size", "commits"} {
