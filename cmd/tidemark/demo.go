@@ -69,6 +69,9 @@ func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.std.out, format+"
 // demoDirectory is the directory asked for, or a new name in the temporary one.
 func demoDirectory(args []string) (string, error) {
 	if len(args) == 1 {
+		if err := checkDir(args[0]); err != nil {
+			return "", err
+		}
 		if _, err := os.Lstat(args[0]); err == nil {
 			return "", misuse("demo makes a new store and %s exists: name another directory, or none for a temporary one", args[0])
 		}

@@ -88,17 +88,33 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		switch format {
 		case "sql":
 			kept, err = importScript(ctx, conn, in, std, bar)
-			return err
 		case "db":
 			bar.unit = "rows"
-			return importSQLite(ctx, conn, file, name, o.partial, std, bar)
+			err = importSQLite(ctx, conn, file, name, o.partial, std, bar)
+		default:
+			err = importCSV(ctx, conn, in, name, format, o, std, bar)
 		}
-		return importCSV(ctx, conn, in, name, format, o, std, bar)
+		if err == nil {
+			warnOfVolatile(ctx, conn, std)
+		}
+		return err
 	})
 	if err != nil && !opened && ctx.Err() != nil {
 		return importFailed(ctx, err)
 	}
 	return err
+}
+
+// warnOfVolatile names the tables whose rows end with the command. They were
+// empty when it opened the store, so what they hold was imported. An import does
+// not fail for want of the warning.
+func warnOfVolatile(ctx context.Context, conn *sql.Conn, std streams) {
+	var names sql.NullString
+	err := conn.QueryRowContext(context.WithoutCancel(ctx),
+		"SELECT group_concat(name, ', ') FROM main.tidemark_tables WHERE NOT durable AND rows > 0").Scan(&names)
+	if err == nil && names.Valid {
+		fmt.Fprintf(std.err, "import: warning: rows of durable=false tables are gone when this command ends: %s\n", oneLine(names.String))
+	}
 }
 
 // formatOf decides what a file is, by the flag or by its name.

@@ -247,3 +247,30 @@ func TestTransferRefusals(t *testing.T) {
 		t.Error("a refused import made a store")
 	}
 }
+
+// What goes into a volatile table is gone with the command, which says so.
+func TestImportIntoVolatile(t *testing.T) {
+	dir := newDir(t)
+	must(t, "sql", dir, "CREATE VIRTUAL TABLE rate USING tidemark(k TEXT, durable=false); CREATE TABLE kept(k TEXT)")
+	input := map[string]string{
+		"rows.csv":   "k\nx\n",
+		"script.sql": "INSERT INTO rate VALUES('x');",
+	}
+	for name, text := range input {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"import", dir, file}
+		if name == "rows.csv" {
+			if _, _, stderr := tidemark(t, "", append(args, "kept")...); strings.Contains(stderr, "warning") {
+				t.Errorf("a durable table: %q", stderr)
+			}
+			args = append(args, "rate")
+		}
+		status, _, stderr := tidemark(t, "", args...)
+		if status != statusDone || strings.Count(stderr, "warning") != 1 || !strings.Contains(stderr, "gone when this command ends: rate\n") {
+			t.Errorf("%s: status %d, %q", name, status, stderr)
+		}
+	}
+}

@@ -56,6 +56,10 @@ func TestRefusals(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	csv := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(csv, []byte("a\n1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args  []string
 		words []string
@@ -73,6 +77,11 @@ func TestRefusals(t *testing.T) {
 		{[]string{"inspect"}, []string{"directory"}},
 		{[]string{"inspect", missing}, []string{missing}},
 		{[]string{"check", missing}, []string{missing}},
+		{[]string{"check", missing + "?sync=off"}, []string{missing, "DSN", "directory"}},
+		{[]string{"sql", missing + "?sync=off", "SELECT 1"}, []string{missing, "DSN", "directory"}},
+		{[]string{"import", missing + "?sync=off", csv}, []string{missing, "DSN", "directory"}},
+		{[]string{"demo", missing + "?sync=off"}, []string{missing, "DSN", "directory"}},
+		{[]string{"check", filepath.Dir(file)}, []string{"no catalog.db", filepath.Dir(file), "tidemark sql"}},
 		{[]string{"check", dir, dir}, []string{"one argument"}},
 		{[]string{"demo", dir}, []string{dir, "exists"}},
 		{[]string{"slt"}, []string{"files", "-h"}},
@@ -91,6 +100,9 @@ func TestRefusals(t *testing.T) {
 		}
 		if out != "" {
 			t.Errorf("tidemark %q: prints %q", tc.args, out)
+		}
+		if strings.Contains(stderr, "mode=") || strings.Contains(stderr, "statat") {
+			t.Errorf("tidemark %q: %q speaks of what a command's user does not have", tc.args, stderr)
 		}
 		for _, w := range tc.words {
 			if !strings.Contains(stderr, w) {

@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver"
 )
@@ -25,7 +29,7 @@ func openStore(ctx context.Context, dir, mode string) (*sql.DB, error) {
 	db := sql.OpenDB(connector)
 	if err := db.PingContext(ctx); err != nil {
 		_ = db.Close() // nothing was written
-		return nil, err
+		return nil, commandHint(err)
 	}
 	return db, nil
 }
@@ -45,10 +49,30 @@ func withStore(ctx context.Context, dir, mode string, f func(*sql.DB) error) (er
 	return f(db)
 }
 
-// checkDir refuses a directory without a name, as an unset variable gives it.
+// commandHint puts what a command can do in place of a hint that speaks of the
+// keys of a DSN.
+func commandHint(err error) error {
+	var typed *driver.Error
+	if !errors.As(err, &typed) || !strings.Contains(typed.Hint, "mode=") {
+		return err
+	}
+	own := *typed
+	own.Hint = "tidemark sql, shell and import make a store, or finish one whose making was interrupted"
+	return &own
+}
+
+// checkDir refuses a directory without a name, as an unset variable gives it,
+// and a DSN, whose keys would become part of a new directory's name.
 func checkDir(dir string) error {
 	if dir == "" {
 		return misuse("the name of the store's directory is empty: name a directory")
+	}
+	path, keys, _ := strings.Cut(dir, "?")
+	if !strings.Contains(keys, "=") {
+		return nil
+	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return misuse("%s looks like a DSN, and commands take a directory: use %s", dir, path)
 	}
 	return nil
 }
