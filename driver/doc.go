@@ -40,8 +40,15 @@ Config.FS, which no DSN spells, puts another file system under the log.
 
 Spellings of other SQLite drivers are translated: _busy_timeout, _txlock,
 _foreign_keys, _loc, _time_format, and _pragma=busy_timeout(…) and
-foreign_keys(…). Pragmas about files of SQLite's own, such as journal_mode, are
-accepted and ignored.
+foreign_keys(…). _sync, _synchronous and _pragma=synchronous(…) stand for sync:
+0 and off for off, 1 and normal for normal, 2, full, 3 and extra for full; two
+of them, or one and sync, that differ are an error. Pragmas about files of
+SQLite's own, such as journal_mode, are accepted and ignored.
+
+The keys sync, generation_size and shards belong to the engine, which all opens
+of a directory in a process share. In the first open a missing key stands for
+its default, or for the shards the store has. A later one that gives another
+value is refused; one that leaves the key out takes what is in effect.
 
 # Transactions
 
@@ -55,7 +62,8 @@ run it again.
 
 Isolation is serializable. BeginTx takes the default level, LevelSerializable,
 and LevelSnapshot together with ReadOnly; other levels are refused. A ReadOnly
-transaction refuses writes and reads what is durable.
+transaction refuses writes and reads what is acknowledged, which with sync=full
+is durable.
 
 With sync=full a commit is acknowledged when the log is synced; commits that are
 waiting share one sync. With normal and off it is acknowledged when it is
@@ -101,7 +109,7 @@ LastInsertId:
 
 	INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')
 
-Such writes take no part in transactions and are refused inside one. Raw reaches the store behind
+RETURNING is refused there. Such writes take no part in transactions and are refused inside one. Raw reaches the store behind
 a *sql.Conn, through any wrapping, for Check, Metrics and Events.
 
 # Volatile tables
@@ -111,7 +119,14 @@ whose rows are in no file: it is empty after a restart. It takes part in
 transactions like any other. A transaction that wrote only such tables waits for
 no disk, unless it read or wrote a table that a commit on its way to the disk
 has changed; then it shares that commit's fate. A failed write or sync ends
-volatile writes, too.
+volatile writes, too. Such a table cannot be STRICT or WITHOUT ROWID: the list
+behind USING has no place for SQLite's table options.
+
+# Upgrading
+
+Opening a store with a newer version of this package upgrades its catalog, one
+way, and keeps a copy of it as catalog.db.vN.bak, N being the version it had. A
+program of an older version then refuses the store.
 
 # Caveats
 

@@ -6,6 +6,7 @@
 //	tidemark export DIR OUT      write a SQLite file, a script or a csv file
 //	tidemark inspect DIR         tables, generations and objects of a store
 //	tidemark check DIR           read every byte of a store, report what is wrong
+//	tidemark checkpoint DIR      end the log files: sealed, and the timeline's head
 //	tidemark slt FILE…           run sqllogictest scripts
 //	tidemark demo [DIR]          fill a store, kill its writers, show what is left
 //
@@ -19,7 +20,8 @@
 // Every command opens the store as its one process, so it is refused while a
 // program has the store open; catalog.db can be read by the sqlite3 shell at
 // any time. Opening recovers: after a crash the unsynced end of the log is cut
-// off, also by check and inspect. Only sql, shell, import and demo create a
+// off, also by check and inspect, and the catalog of an older version is upgraded,
+// with a copy of it left beside it as catalog.db.vN.bak. Only sql, shell, import and demo create a
 // store, in a directory that is missing or empty; an import that fails takes the
 // one it made along. No output goes into a store's directory.
 //
