@@ -109,8 +109,9 @@ LastInsertId:
 
 	INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')
 
-RETURNING is refused there. Such writes take no part in transactions and are refused inside one. Raw reaches the store behind
-a *sql.Conn, through any wrapping, for Check, Metrics and Events.
+RETURNING is refused there. Such writes take no part in transactions and are
+refused inside one. Raw reaches the store behind a *sql.Conn, through any
+wrapping, for Check, Metrics and Events.
 
 # Volatile tables
 
