@@ -58,12 +58,14 @@ fuzz:
 
 # Everything whose code runs on several goroutines. The loops over crash images,
 # faults and random programs, and the corpora, run on one goroutine at a time: they
-# are left to the plain run, as is all of vtab and of the command but what crosses
-# goroutines (a connection belongs to one; driver and sqltests run many).
+# are left to the plain run, as is all of catalog, of vtab and of the command but
+# what crosses goroutines (a connection belongs to one; driver and sqltests run
+# many).
 race:
 	$(GO) test -race -short -timeout 30m \
-		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite' \
-		./engine/... ./catalog/... ./driver/...
+		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite|LosesASuffix|PublicationFaults|CheckFinds|CheckFiles|CheckOfClose|LargeLog|WithoutRoom|Fence|VolatileOrder|RotationPublishes|Shelf' \
+		./engine/... ./driver/...
+	$(GO) test -race -short -timeout 30m -run 'Busy|Concurrent|Cancel|Poison' ./catalog
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Pipe|Snapshot|Progress|Demo|Editor' ./cmd/tidemark
 	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|RandomSelects|SampleDatabase|Metamorphic' ./sqltests
