@@ -12,12 +12,12 @@ import (
 // Checkpoint ends the generations that are in use: all shards are cut at one
 // LSN, and when Checkpoint returns nil every commit that was appended before
 // the call lies in a generation that is durable, sealed and part of the
-// timeline's head in the catalog. Shards in which nothing was written since the last cut keep their
-// file, so a second checkpoint in a row does nothing.
+// timeline's head in the catalog. Shards in which nothing was written since the
+// last cut keep their file, so a second checkpoint in a row does nothing.
 //
-// It waits for the write lock and then, without it, for seals and publication; ctx ends the
-// wait and takes nothing back. Without room for a footer it returns ErrFull,
-// and may be called again. progress, which may be nil, counts bytes of the
+// It waits for the write lock and then, without it, for seals and publication;
+// ctx ends the wait and takes nothing back. Without room, for a footer or in the
+// catalog, it returns ErrFull, and may be called again. progress, which may be nil, counts bytes of the
 // generations to be sealed.
 func (s *Store) Checkpoint(ctx context.Context, progress func(done, total int64)) error {
 	return s.checkpoint(ctx, 0, progress)

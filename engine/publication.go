@@ -93,7 +93,7 @@ func (s *Store) takeCut() {
 	p.stuck = nil
 }
 
-// ready returns the newest cut whose generations are all sealed. Older ones need
+// readyCut returns the newest cut whose generations are all sealed. Older ones need
 // no publication of their own. The caller holds mu.
 func (s *Store) readyCut() (cut, bool) {
 	p := &s.pub

@@ -57,17 +57,10 @@ func (r *checkReport) found(f driver.Finding) {
 
 // store checks an open store.
 func (r *checkReport) store(ctx context.Context, db *sql.DB) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	store, err := driver.Raw(conn)
-	if err != nil {
-		return err
-	}
-	defer r.bar.clear()
-	return store.Check(ctx, r.found, r.bar.update)
+	return withRaw(ctx, db, func(_ *sql.Conn, store *driver.Store) error {
+		defer r.bar.clear()
+		return store.Check(ctx, r.found, r.bar.update)
+	})
 }
 
 // files checks what is there of a store that does not open, for a reason that is

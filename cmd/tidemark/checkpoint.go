@@ -18,26 +18,19 @@ func runCheckpoint(ctx context.Context, args []string, std streams) error {
 		return misuse("checkpoint takes one argument, the store's directory; it was given %d", flags.NArg())
 	}
 	return withStore(ctx, flags.Arg(0), "rw", func(db *sql.DB) error {
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		store, err := driver.Raw(conn)
-		if err != nil {
-			return err
-		}
-		bar := newProgress(std.err, "checkpoint", "bytes")
-		err = store.Checkpoint(ctx, bar.update)
-		bar.clear()
-		if err != nil {
-			return err
-		}
-		var lsn, rows int64
-		if err := conn.QueryRowContext(ctx, "SELECT lsn, live_count FROM catalog.timeline_heads WHERE name = 'main'").Scan(&lsn, &rows); err != nil {
-			return err
-		}
-		fmt.Fprintf(std.out, "checkpoint: the head is commit %d, with %d rows\n", lsn, rows)
-		return nil
+		return withRaw(ctx, db, func(conn *sql.Conn, store *driver.Store) error {
+			bar := newProgress(std.err, "checkpoint", "bytes")
+			err := store.Checkpoint(ctx, bar.update)
+			bar.clear()
+			if err != nil {
+				return err
+			}
+			var lsn, rows int64
+			if err := conn.QueryRowContext(ctx, "SELECT lsn, live_count FROM catalog.timeline_heads WHERE name = 'main'").Scan(&lsn, &rows); err != nil {
+				return err
+			}
+			fmt.Fprintf(std.out, "checkpoint: the head is commit %d, with %d rows\n", lsn, rows)
+			return nil
+		})
 	})
 }

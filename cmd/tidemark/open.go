@@ -49,6 +49,20 @@ func withStore(ctx context.Context, dir, mode string, f func(*sql.DB) error) (er
 	return f(db)
 }
 
+// withRaw runs f on one connection of db and the store under it.
+func withRaw(ctx context.Context, db *sql.DB, f func(*sql.Conn, *driver.Store) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	store, err := driver.Raw(conn)
+	if err != nil {
+		return err
+	}
+	return f(conn, store)
+}
+
 // commandHint puts what a command can do in place of a hint that speaks of the
 // keys of a DSN.
 func commandHint(err error) error {
