@@ -43,7 +43,11 @@ func settingRows(c *conn) [][]row.Value {
 		rows = append(rows, []row.Value{row.TextValue(name), row.TextValue(value), row.TextValue(source)})
 	}
 	given, def := c.sh.given, Config{}.withDefaults()
-	add("path", c.sh.inst.key, "dsn")
+	if c.sh.inst.memory {
+		add("path", "", "default")
+	} else {
+		add("path", c.sh.inst.key, "dsn")
+	}
 	for _, k := range keys {
 		value, source := k.get(&c.sh.cfg), "default"
 		if k.engine {

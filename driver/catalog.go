@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 )
 
@@ -15,6 +16,9 @@ const catalogFile = "catalog.db"
 // attachCatalog makes the catalog readable as schema catalog. SQLite waits up to
 // its own busy timeout where the catalog is checkpointed or recovered.
 func (c *conn) attachCatalog() error {
+	if inst := c.sh.inst; inst.memory {
+		return c.ownExec("ATTACH " + sqltext.QuoteText(catalog.MemoryURI(inst.catalogName())+"&mode=ro") + " AS catalog")
+	}
 	path := filepath.ToSlash(filepath.Join(c.sh.inst.key, catalogFile))
 	if filepath.VolumeName(path) != "" {
 		path = "/" + path
@@ -78,6 +82,9 @@ func (c *conn) attach(ctx context.Context, p *piece, b *binder) error {
 
 // refuseOwnCatalog detaches what was just attached if it is the store's catalog.
 func (c *conn) refuseOwnCatalog(before []string) error {
+	if c.sh.inst.memory {
+		return nil // it is in no file, and mode=ro keeps it as it is
+	}
 	own, err := os.Stat(filepath.Join(c.sh.inst.key, catalogFile))
 	if err != nil {
 		return nil // a store without a catalog in sight has nothing to protect

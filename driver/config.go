@@ -16,8 +16,14 @@ import (
 // is complete.
 type Config struct {
 	// Path is the store's directory. It is made when Mode is "rwc"; its parent
-	// must exist.
+	// must exist. Without one the store is in memory, belongs to the connector
+	// alone, and ends with it; it takes volatile tables only, unless Ephemeral.
+	// Keys about files mean nothing to such a store.
 	Path string
+	// Ephemeral lets a store without a Path take durable tables. They are in
+	// memory like all others, and lost with the store: for tests and scratch
+	// work. Its events tell once of the first such table.
+	Ephemeral bool
 	// Mode is "rwc" (the default: create when missing) or "rw".
 	Mode string
 	// Sync is "full" (the default): a commit is acknowledged after its sync;
@@ -115,13 +121,22 @@ func (c Config) withDefaults() Config {
 // the value and what is legal.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	if c.Path == "" {
-		return configError("path", "", "the directory of a store; a store without one needs ephemeral=1, which is not yet available")
-	}
-	if c.Path == ":memory:" {
-		return notAvailable("open", `a store in memory (path ":memory:", ephemeral=1)`)
+	switch {
+	case c.Path == ":memory:":
+		e := configError("path", c.Path, "no path for a store in memory")
+		e.Hint = "its DSN is ?ephemeral=1"
+		return e
+	case c.Ephemeral && c.Path != "":
+		e := newError("open", ErrMisuse, "ephemeral=1 and the path %q contradict each other", c.Path)
+		e.Hint = "leave out the path for a store in memory, or ephemeral=1 for one in that directory"
+		return kindOf(ErrEphemeral, e)
+	case c.Path == "" && c.FS != nil:
+		return configError("path", "", "the directory of a store, which Config.FS needs")
 	}
 	for _, key := range keys {
+		if key.flag {
+			continue
+		}
 		if err := key.check(key, key.get(&c)); err != nil {
 			return err
 		}

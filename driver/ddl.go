@@ -109,7 +109,7 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 		return errBroken
 	}
 	if p.IfExists() && c.nothingToDo(p.Stmt, c.schema()) {
-		return sameStorage(p.Stmt, c.schema())
+		return c.sameStorage(p.Stmt, c.schema())
 	}
 	if c.tx.file {
 		return errTwoFiles()

@@ -22,6 +22,7 @@ key, a key given twice or a value that is not legal is an error that names it
 and what is legal; names of later versions are refused as "not yet available".
 
 	key              values                                             default
+	ephemeral        1, only without a path: durable tables in memory
 	mode             rwc creates the store when missing, rw             rwc
 	sync             full: a commit is acknowledged after its sync;     full
 	                 normal: when written, synced within 100 ms;
@@ -35,6 +36,13 @@ and what is legal; names of later versions are refused as "not yet available".
 	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
 	                 unix_nano, none: read as stored
 	time_zone        UTC, Local or an IANA name                         UTC
+
+A store without a path is in memory: it makes no file, belongs to one sql.DB (or
+Connector) and ends with it. Two opens are two stores. It takes volatile tables,
+and with ephemeral=1 durable ones as well, which are kept just like those; an
+EventEphemeral tells of the first. Keys about files (mode, sync, shards,
+generation_size) mean nothing to it, schema catalog has no rows, tidemark_jobs
+and tidemark_generations are empty, and a checkpoint is refused.
 
 Config.FS, which no DSN spells, puts another file system under the log.
 
@@ -122,6 +130,14 @@ no disk, unless it read or wrote a table that a commit on its way to the disk
 has changed; then it shares that commit's fate. A failed write or sync ends
 volatile writes, too. Such a table cannot be STRICT or WITHOUT ROWID: the list
 behind USING has no place for SQLite's table options.
+
+# Refusals
+
+A table or a DSN that cannot be is refused in one line, which names every way
+forward in its hint, and nothing is made: ErrTableOption, ErrVolatileParent (a
+durable table cannot refer to a volatile one), ErrTableDiffers (IF NOT EXISTS on
+a table with other options), ErrNoDataPath (a durable table in a store without a
+path) and ErrEphemeral tell the kinds.
 
 # Upgrading
 

@@ -37,6 +37,10 @@ func TestParseDSN(t *testing.T) {
 		{"data?shards=64", Config{Path: "data", Shards: 64}},
 		{"data?time_format=unix_milli&time_zone=Europe%2FBerlin", Config{Path: "data", TimeFormat: "unix_milli", TimeZone: "Europe/Berlin"}},
 		{"data?&mode=rw&", Config{Path: "data", Mode: "rw"}},
+		{"", Config{}},
+		{"?mode=rw", Config{Mode: "rw"}},
+		{"?ephemeral=1", Config{Ephemeral: true}},
+		{"file:?ephemeral=1", Config{Ephemeral: true}},
 
 		{"data?_busy_timeout=5000", Config{Path: "data", BusyTimeout: 5 * time.Second}},
 		{"data?_timeout=5000", Config{Path: "data", BusyTimeout: 5 * time.Second}},
@@ -72,9 +76,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		later bool
 		words []string
 	}{
-		{"", false, []string{"path", "ephemeral=1"}},
-		{"?mode=rw", false, []string{"path"}},
-		{":memory:", true, []string{":memory:", "ephemeral=1"}},
+		{":memory:", false, []string{":memory:", "ephemeral=1"}},
 		{"d?mode=ro", true, []string{"mode=ro"}},
 		{"d?mode=memory", false, []string{"mode", "memory", "rwc", "rw"}},
 		{"d?mode", false, []string{"mode", "rwc", "rw"}},
@@ -99,7 +101,6 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?time_zone=Mars%2FPhobos", false, []string{"time_zone", "Mars/Phobos", "IANA"}},
 		{"d?timeline=main", true, []string{"timeline"}},
 		{"d?at=x", true, []string{"at"}},
-		{"d?ephemeral=1", true, []string{"ephemeral"}},
 		{"d?compact=auto", true, []string{"compact"}},
 		{"d?index_catchup=required", true, []string{"index_catchup"}},
 		{"d?resident=all", true, []string{"resident"}},
@@ -159,6 +160,9 @@ func TestConfigStringRoundTrip(t *testing.T) {
 			TimeFormat: "unix", TimeZone: "America/Argentina/Buenos_Aires",
 		},
 		{Path: "data", GenerationSize: 1<<20 + 1, TimeZone: "Etc/GMT+5"},
+		{},
+		{Ephemeral: true},
+		{Ephemeral: true, Txlock: "immediate"},
 	} {
 		got, err := ParseDSN(c.String())
 		if err != nil || got.withDefaults() != c.withDefaults() {
@@ -176,8 +180,8 @@ func TestValidate(t *testing.T) {
 		t.Errorf("the zero configuration with a path: %v", err)
 	}
 	for _, c := range []Config{
-		{},
 		{Path: ":memory:"},
+		{Path: "d", Ephemeral: true},
 		{Path: "d", Mode: "ro"},
 		{Path: "d", Sync: "yes"},
 		{Path: "d", Txlock: "exclusive"},
@@ -196,7 +200,7 @@ func TestValidate(t *testing.T) {
 }
 
 func FuzzParseDSN(f *testing.F) {
-	for _, s := range []string{"data?mode=rw", "file:a%3Fb?_pragma=busy_timeout(1)#x", "file://localhost/d?sync=full&", "?&=&%"} {
+	for _, s := range []string{"data?mode=rw", "file:a%3Fb?_pragma=busy_timeout(1)#x", "file://localhost/d?sync=full&", "?&=&%", "?ephemeral=1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, dsn string) {

@@ -59,8 +59,12 @@ func wrapError(op string, err error) error {
 		return coded(op, ErrTooBig, withText(ErrTooBig.Error(), err), "a row takes up to 1 GiB")
 	case errors.Is(err, engine.ErrBusy):
 		return coded(op, ErrBusy, withText(ErrBusy.Error(), err), "")
+	case errors.Is(err, engine.ErrInMemory):
+		return coded(op, ErrGeneric, withText("the store is in memory and has no log", err), "open a store with a data path, a directory, to have one")
 	case errors.Is(err, engine.ErrJob):
 		return coded(op, ErrGeneric, err, "")
+	case errors.Is(err, engine.ErrNewer):
+		return coded(op, ErrCantOpen, err, "use the program that wrote it, or a newer one")
 	case errors.Is(err, engine.ErrNotStore):
 		return coded(op, ErrCantOpen, err, "mode=rwc creates one")
 	case errors.Is(err, engine.ErrShards):

@@ -11,6 +11,10 @@ import (
 // file, a failed sync.
 type Event = engine.Event
 
+// EventEphemeral says that a store in memory has a durable table, which ends with
+// the store. It comes once; a listener that comes later gets it first.
+const EventEphemeral = engine.EventEphemeral
+
 // eventBuffer is how many events a slow listener may lag behind.
 const eventBuffer = 256
 
@@ -19,6 +23,7 @@ const eventBuffer = 256
 type eventHub struct {
 	mu        sync.Mutex
 	listeners map[chan Event]struct{} // nil once closed
+	notice    *Event                  // the EventEphemeral there was, for listeners to come
 }
 
 func newEventHub() *eventHub { return &eventHub{listeners: map[chan Event]struct{}{}} }
@@ -27,6 +32,9 @@ func newEventHub() *eventHub { return &eventHub{listeners: map[chan Event]struct
 func (h *eventHub) publish(e Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if e.Kind == EventEphemeral {
+		h.notice = &e
+	}
 	for c := range h.listeners {
 		select {
 		case c <- e:
@@ -45,6 +53,9 @@ func (h *eventHub) subscribe(ctx context.Context) <-chan Event {
 		return c
 	}
 	h.listeners[c] = struct{}{}
+	if h.notice != nil {
+		c <- *h.notice // there is room
+	}
 	context.AfterFunc(ctx, func() { h.drop(c) })
 	return c
 }

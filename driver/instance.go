@@ -3,10 +3,12 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strconv"
 	"sync"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
@@ -15,7 +17,8 @@ import (
 // is opened once and closed once; a directory that is opened again later gets
 // another instance.
 type instance struct {
-	key    string // real path of the directory
+	key    string // real path of the directory, or a name that is no path
+	memory bool   // the store has no directory
 	token  int64  // names the instance within the process
 	events *eventHub
 
@@ -27,6 +30,7 @@ type instance struct {
 	cfg    Config // in effect, with defaults
 	store  *engine.Store
 	tables *tableCache
+	books  *catalog.Memory // of a store in memory
 
 	refs int // guarded by instances.mu
 }
@@ -52,9 +56,11 @@ var instances = registry{byPath: map[string]*instance{}}
 // acquire returns the engine of the configuration's directory with one
 // reference, opening it when nobody has.
 func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
-	key, err := resolvePath(cfg)
-	if err != nil {
-		return nil, err
+	key, err := "", error(nil)
+	if cfg.Path != "" {
+		if key, err = resolvePath(cfg); err != nil {
+			return nil, err
+		}
 	}
 	for {
 		inst := r.take(key)
@@ -77,7 +83,7 @@ func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
 }
 
 // take returns the instance of a directory, a new one when there is none, with
-// one more reference.
+// one more reference. Without a directory it is always a new one.
 func (r *registry) take(key string) *instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +91,10 @@ func (r *registry) take(key string) *instance {
 	if inst == nil {
 		r.last++
 		inst = &instance{key: key, token: r.last, events: newEventHub()}
-		r.byPath[key] = inst
+		if key == "" {
+			inst.key, inst.memory = fmt.Sprintf("memory %d", r.last), true
+		}
+		r.byPath[inst.key] = inst
 	}
 	inst.refs++
 	return inst
@@ -105,6 +114,9 @@ func (r *registry) find(token int64) *instance {
 
 // open opens the engine. The caller holds mu.
 func (inst *instance) open(ctx context.Context, cfg Config) error {
+	if inst.memory {
+		return inst.openMemory(ctx, cfg)
+	}
 	full := cfg.withDefaults()
 	store, err := engine.Open(ctx, engine.Options{
 		Dir:            inst.key,
@@ -124,6 +136,32 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
 	inst.state = instanceOpen
 	return nil
+}
+
+// openMemory opens an engine without a directory. The caller holds mu.
+func (inst *instance) openMemory(ctx context.Context, cfg Config) error {
+	store, err := engine.Open(ctx, engine.Options{Memory: true, Events: inst.events.publish})
+	if err != nil {
+		return err
+	}
+	if inst.books, err = catalog.OpenMemory(ctx, inst.catalogName()); err != nil {
+		return errors.Join(err, store.Close())
+	}
+	inst.cfg, inst.store, inst.tables = cfg.withDefaults(), store, newTableCache(store)
+	inst.tables.shadow.home = home{memory: true, ephemeral: cfg.Ephemeral}
+	inst.state = instanceOpen
+	return nil
+}
+
+// catalogName names the catalog of a store in memory within the process.
+func (inst *instance) catalogName() string { return fmt.Sprintf("tidemark-%d", inst.token) }
+
+// place is where the store is, for messages.
+func (inst *instance) place() string {
+	if inst.memory {
+		return "memory"
+	}
+	return inst.key
 }
 
 // compatible refuses engine keys that the caller gave and that are not in
@@ -172,6 +210,9 @@ func (inst *instance) release() error {
 	var err error
 	if inst.state == instanceOpen {
 		err = errors.Join(inst.store.Close(), inst.tables.close())
+		if inst.books != nil {
+			err = errors.Join(err, inst.books.Close())
+		}
 	}
 	inst.state = instanceClosed
 	inst.events.close()

@@ -19,6 +19,7 @@ type configKey struct {
 	other  func(string) bool
 	hint   string // what is legal beside the words
 	engine bool   // belongs to the engine: all connectors of one store must agree
+	flag   bool   // its field is a bool, which cannot be wrong
 
 	get func(*Config) string
 	set func(*Config, string) error
@@ -32,7 +33,12 @@ func (k configKey) check(_ configKey, value string) error {
 	if slices.Contains(k.later, value) {
 		return notAvailable("open", k.name+"="+value)
 	}
-	return configError(k.name, value, k.words())
+	e := configError(k.name, value, k.words())
+	if k.name == ephemeralKey.name {
+		e.Hint = "only 1 is accepted"
+		return kindOf(ErrEphemeral, e)
+	}
+	return e
 }
 
 // words lists what is legal.
@@ -66,6 +72,7 @@ var keys = func() []configKey {
 	zone.other = func(v string) bool { _, err := time.LoadLocation(v); return v != "" && err == nil }
 	zone.hint = "UTC, Local or an IANA name such as Europe/Berlin"
 	return []configKey{
+		ephemeralKey,
 		word("mode", func(c *Config) *string { return &c.Mode }, []string{"rwc", "rw"}, []string{"ro"}),
 		sync,
 		{
@@ -106,9 +113,21 @@ var keys = func() []configKey {
 	}
 }()
 
+// ephemeralKey is given or not: any value but 1 could be meant either way.
+var ephemeralKey = configKey{
+	name: "ephemeral", legal: []string{"1"}, flag: true, hint: "leave the key out",
+	get: func(c *Config) string {
+		if c.Ephemeral {
+			return "1"
+		}
+		return ""
+	},
+	set: func(c *Config, _ string) error { c.Ephemeral = true; return nil },
+}
+
 // laterKeys are the keys of the documented surface that do not work yet.
 var laterKeys = []string{
-	"timeline", "at", "ephemeral", "compact", "index_catchup", "resident", "memory_budget", "migrations",
+	"timeline", "at", "compact", "index_catchup", "resident", "memory_budget", "migrations",
 }
 
 // findKey returns the key of that name.

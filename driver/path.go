@@ -51,7 +51,9 @@ func resolvePath(cfg Config) (string, error) {
 	info, err = os.Stat(parent)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", openError(cfg.Path, "its parent directory %s does not exist", parent)
+		e := openError(cfg.Path, "its parent directory %s does not exist", parent)
+		e.Hint = "make it first: a store makes its own directory and no other"
+		return "", e
 	case err != nil:
 		return "", openError(cfg.Path, "%w", err)
 	case !info.IsDir():

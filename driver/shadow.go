@@ -27,6 +27,7 @@ type shadow struct {
 	turn   uint64            // counts uses
 
 	sequence bool // sqlite_sequence is there
+	home     home // of the store
 }
 
 // use runs f on the shadow showing schema.

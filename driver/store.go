@@ -48,6 +48,9 @@ func CheckFiles(ctx context.Context, cfg Config, found func(Finding), progress P
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
+	if cfg.Path == "" {
+		return configError("path", "", "the directory of a store, whose files are read")
+	}
 	path, err := resolvePath(cfg)
 	if err != nil {
 		return err
@@ -76,8 +79,8 @@ func (s *Store) Events(ctx context.Context) <-chan Event { return s.inst.events.
 // returns when everything committed before is in files that are sealed and
 // part of the timeline's head in the catalog. It runs as a job, which
 // tidemark_jobs shows. It waits for the write lock until ctx ends. When
-// nothing was written since the last one it does nothing. progress counts
-// bytes.
+// nothing was written since the last one it does nothing. A store in memory
+// refuses it, having no log. progress counts bytes.
 func (s *Store) Checkpoint(ctx context.Context, progress Progress) error {
 	store, err := s.inst.engine("checkpoint")
 	if err != nil {

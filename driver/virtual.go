@@ -50,9 +50,6 @@ func virtualAsPlain(s *sqltext.Stmt) (plain string, st storage, err error) {
 	if !st.durable && st.resident == engine.ResidentKeys {
 		return "", st, optionError(s.Target.Name, "durable=false and resident=keys together: rows would be neither in the log nor in memory")
 	}
-	if st.resident == engine.ResidentKeys {
-		return "", st, refuse("resident=keys", "leave it out or write resident=all: rows stay in memory")
-	}
 	tail := s.Tail()
 	return "CREATE TABLE " + tail[:s.NameEnd()] + "(" + strings.Join(columns, ", ") + ")", st, nil
 }
@@ -78,11 +75,17 @@ func (st *storage) set(table, word, value string) error {
 func optionError(table, format string, args ...any) error {
 	e := newError("", ErrGeneric, "table %s: %s", table, fmt.Sprintf(format, args...))
 	e.Table, e.Hint = table, "write "+legalOptions
-	return e
+	return kindOf(ErrTableOption, e)
 }
 
 // checkStorage refuses what a table's storage does not go together with.
 func (s *shadow) checkStorage(def *engine.TableDef, schema *engine.Schema) error {
+	if err := s.home.accept(def); err != nil {
+		return err
+	}
+	if def.Resident == engine.ResidentKeys {
+		return refuse("resident=keys", "leave it out or write resident=all: rows stay in memory")
+	}
 	if !def.Durable && def.AutoIncrement {
 		e := newError("", ErrGeneric, "table %s: AUTOINCREMENT with durable=false: the numbers used would be forgotten at a restart", def.Name)
 		e.Table, e.Hint = def.Name, "write INTEGER PRIMARY KEY without AUTOINCREMENT, or durable=true"
@@ -131,12 +134,12 @@ func errVolatileParent(child, parent string) error {
 	e := newError("", ErrGeneric, "table %s is durable and refers to table %s, which is not: its rows would refer to nothing after a restart", child, parent)
 	e.Table = child
 	e.Hint = "make " + parent + " durable=true, or " + child + " durable=false"
-	return e
+	return kindOf(ErrVolatileParent, e)
 }
 
 // sameStorage refuses CREATE VIRTUAL TABLE IF NOT EXISTS with other options than
 // the table has: the program would go on with promises the store does not keep.
-func sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
+func (c *conn) sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
 	if s.Kind != sqltext.CreateVirtual {
 		return nil
 	}
@@ -152,10 +155,10 @@ func sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
 	if st == has {
 		return nil
 	}
-	e := newError("", ErrGeneric, "table %s exists with %s, the statement says %s", o.Name, has, st)
+	e := newError("", ErrGeneric, "table %s exists in %s with %s, the statement says %s", o.Name, c.sh.inst.place(), has, st)
 	e.Table = o.Name
 	e.Hint = "write " + has.String() + ", or DROP TABLE " + o.Name + " first, with its rows"
-	return e
+	return kindOf(ErrTableDiffers, e)
 }
 
 // String is the options as they are written.

@@ -122,7 +122,7 @@ func (a *appender) reserve() error {
 
 // done ends the use of what was prepared.
 func (a *appender) done() {
-	keep := max(keepBuffer/len(a.shards), leastBuffer)
+	keep := max(keepBuffer/max(1, len(a.shards)), leastBuffer)
 	for _, sh := range a.parts {
 		if cap(sh.builder.Bytes()) > keep {
 			sh.builder = wal.Builder{}

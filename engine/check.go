@@ -100,6 +100,9 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 		}
 		report(f)
 	}
+	if s.opts.Memory {
+		return c.tables()
+	}
 	state, ok, err := c.catalog()
 	if err != nil {
 		return err
@@ -112,11 +115,8 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 			return err
 		}
 	}
-	for _, t := range c.target.tables {
-		if err := c.ended(); err != nil {
-			return err
-		}
-		t.verify(func(text string) { c.report(Finding{Damage, "", 0, text}) })
+	if err := c.tables(); err != nil {
+		return err
 	}
 	if progress != nil {
 		progress(c.total, c.total)
@@ -125,6 +125,17 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 		return nil // every file would be a stray
 	}
 	return c.strays()
+}
+
+// tables checks that what is in memory agrees with itself.
+func (c *checker) tables() error {
+	for _, t := range c.target.tables {
+		if err := c.ended(); err != nil {
+			return err
+		}
+		t.verify(!c.s.opts.Memory, func(text string) { c.report(Finding{Damage, "", 0, text}) })
+	}
+	return nil
 }
 
 // ended reports that the check must stop: its context ended or the store was

@@ -24,6 +24,9 @@ func (s *Store) Checkpoint(ctx context.Context, progress func(done, total int64)
 }
 
 func (s *Store) checkpoint(ctx context.Context, lockTimeout time.Duration, progress func(done, total int64)) error {
+	if s.opts.Memory {
+		return ErrInMemory
+	}
 	for lsn := LSN(0); ; {
 		ok, err := s.acquireWithin(ctx, lockTimeout)
 		if err != nil {

@@ -15,6 +15,9 @@ var (
 	// ErrLocked: another process, or another Store of this one, has the
 	// directory open for writing.
 	ErrLocked = errors.New("engine: the store is open for writing elsewhere")
+	// ErrNewer: a file, or a record in one, was written by a later version of the
+	// program.
+	ErrNewer = wal.ErrNewer
 	// ErrNotStore: there is no store in the directory and Options.Create is off.
 	ErrNotStore = errors.New("engine: not a store")
 )
@@ -85,7 +88,7 @@ func (e *UniqueError) Error() string {
 }
 
 // corruptIn adds the file's name to an error of decoding or applying a frame
-// at offset. Errors that are not about bytes (a failed read) stay what they are.
+// at offset. A record of a later version is none of damage.
 func corruptIn(file string, offset int64, err error) error {
 	var c *CorruptError
 	if errors.As(err, &c) {
@@ -94,6 +97,9 @@ func corruptIn(file string, offset int64, err error) error {
 	var w *wal.CorruptError
 	if errors.As(err, &w) {
 		return &CorruptError{File: file, Offset: w.Offset, Reason: w.Reason, Err: err}
+	}
+	if errors.Is(err, ErrNewer) {
+		return fmt.Errorf("engine: %s at offset %d: %w", file, offset, err)
 	}
 	return &CorruptError{File: file, Offset: offset, Reason: err.Error(), Err: err}
 }

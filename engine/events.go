@@ -31,6 +31,9 @@ const (
 	EventBackgroundFailed
 	// EventPoisoned: Err ended writing for this process.
 	EventPoisoned
+	// EventEphemeral: a store in memory has its first durable table, which ends
+	// with the store all the same. It comes once in the life of a store.
+	EventEphemeral
 )
 
 var eventNames = [...]string{
@@ -44,6 +47,7 @@ var eventNames = [...]string{
 	EventSchemaProjected:  "schema projected",
 	EventBackgroundFailed: "background step failed",
 	EventPoisoned:         "poisoned",
+	EventEphemeral:        "durable tables of this store are in memory and end with it",
 }
 
 // String names the kind.

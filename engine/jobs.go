@@ -96,6 +96,9 @@ func (s *Store) workOf(r JobRequest) (func(context.Context, func(done, total int
 	if r.Kind != JobCheckpoint {
 		return nil, fmt.Errorf("%w: kind %q, must be %q", ErrJob, r.Kind, JobCheckpoint)
 	}
+	if s.opts.Memory {
+		return nil, ErrInMemory
+	}
 	if r.Target != "" {
 		return nil, fmt.Errorf("%w: a %s has no target, it is of the whole store", ErrJob, r.Kind)
 	}
@@ -106,6 +109,9 @@ func (s *Store) workOf(r JobRequest) (func(context.Context, func(done, total int
 
 // Jobs lists the jobs that the catalog keeps, running ones with their progress.
 func (s *Store) Jobs(ctx context.Context) ([]Job, error) {
+	if s.opts.Memory {
+		return nil, nil
+	}
 	list, err := s.cat.Jobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

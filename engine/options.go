@@ -17,10 +17,13 @@ const (
 	maxGenerationSize = 1 << 40
 )
 
-// Options of Open. Only Dir is required.
+// Options of Open. Only Dir is required, or Memory in its place.
 type Options struct {
 	// Dir is the directory of catalog.db, always on the real disk.
 	Dir string
+	// Memory makes a store that is in no file and ends with Close. Of the other
+	// options only Events and Now mean something to it.
+	Memory bool
 	// FS holds the log and the lock file; nil means the files below Dir.
 	FS vfs.FS
 	// Create makes the store when there is none and finishes an interrupted
@@ -62,7 +65,9 @@ func (o Options) withDefaults() Options {
 // Validate reports the first option that cannot be.
 func (o Options) Validate() error {
 	switch {
-	case o.Dir == "":
+	case o.Memory && (o.Dir != "" || o.FS != nil):
+		return errors.New("engine: Options.Memory goes with neither Dir nor FS")
+	case o.Dir == "" && !o.Memory:
 		return errors.New("engine: Options.Dir is empty")
 	case o.Sync < SyncFull || o.Sync > SyncOff:
 		return fmt.Errorf("engine: Options.Sync is %d: must be SyncFull, SyncNormal or SyncOff", o.Sync)

@@ -1,11 +1,18 @@
 package engine
 
-import "github.com/tidemarkdb/tidemark/engine/wal"
+import (
+	"errors"
+
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
 
 // schema replays a schema change.
 func (r *replay) schema(s wal.Schema, offset int64) error {
 	r.records++
 	c, version, err := decodeChange(s.Op, []byte(s.Body))
+	if errors.Is(err, ErrNewer) {
+		return err
+	}
 	if err != nil {
 		return damaged(offset, "%v", err)
 	}

@@ -132,7 +132,7 @@ func TestScannerBadIndex(t *testing.T) {
 		t.Fatalf("%d rows, %v", n, err)
 	}
 	found := 0
-	table.verify(func(string) { found++ })
+	table.verify(true, func(string) { found++ })
 	if found == 0 {
 		t.Fatal("verify finds nothing")
 	}

@@ -85,7 +85,7 @@ func encodeChange(c Change, version uint64) (op uint8, body []byte, err error) {
 func decodeChange(op uint8, body []byte) (c Change, version uint64, err error) {
 	d := schemaDecoder{buf: body}
 	if layout := d.byte(); layout != schemaLayout && d.err == nil {
-		d.fail("schema record layout %d", layout)
+		return nil, 0, fmt.Errorf("%w: schema record of layout %d, known is %d", ErrNewer, layout, schemaLayout)
 	}
 	version = d.uint()
 	switch op {

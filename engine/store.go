@@ -42,6 +42,8 @@ type Store struct {
 	inTx atomic.Bool // a transaction has wl; set and cleared under it
 	ids  idBlocks
 
+	noticed bool // EventEphemeral was sent; guarded by wl
+
 	// mu guards what follows. It is held for moments only, never across I/O.
 	mu     sync.Mutex
 	pipe   pipeline
@@ -69,6 +71,9 @@ type Store struct {
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if o.Memory {
+		return openMemory(o.withDefaults()), nil
 	}
 	s := newStore(o.withDefaults())
 	defer func() {

@@ -25,8 +25,11 @@ type txState struct {
 	ids     idAllocator
 	done    bool
 	earlier bool // its user read the base before it began
-	schema  *Schema
-	slots   []txSlot // by slot of schema
+
+	unlogged bool // nothing of it goes to a log, see memory.go
+
+	schema *Schema
+	slots  []txSlot // by slot of schema
 
 	ops    opList
 	ddl    []schemaOp // what ops of kind opSchema refer to, in the same order

@@ -20,7 +20,7 @@ type tally struct {
 // The row count and sum of a dropped table need no contribution: they end with
 // the table.
 func (t *txState) tally() {
-	if t.tallied == t.stamp+1 {
+	if t.tallied == t.stamp+1 || t.unlogged {
 		return
 	}
 	colIDs := make([][]uint32, len(t.tables))

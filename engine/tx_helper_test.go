@@ -95,7 +95,7 @@ func verifyRoot(t tb, r *root) {
 		if table.def != r.schema.tables[i] {
 			t.Errorf("slot %d: the table's definition is not the schema's", i)
 		}
-		table.verify(func(text string) { t.Error(text) })
+		table.verify(true, func(text string) { t.Error(text) })
 	}
 }
 

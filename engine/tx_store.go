@@ -84,7 +84,9 @@ func (s *Store) begin() (t *Tx, wait *readiness, err error) {
 	}
 	s.inTx.Store(true)
 	base := s.head.Load()
-	return &Tx{txState: newTx(base, base.lsn+1, &s.ids), store: s}, nil, nil
+	t = &Tx{txState: newTx(base, base.lsn+1, &s.ids), store: s}
+	t.unlogged = s.opts.Memory
+	return t, nil, nil
 }
 
 // Prepare does everything about a commit that may be refused: it encodes the
@@ -105,7 +107,7 @@ func (t *Tx) Prepare() error {
 		return nil
 	}
 	t.prepared = false
-	if t.volatileOnly() {
+	if t.unlogged || t.volatileOnly() {
 		t.prepared, t.stamp = true, t.writeStamp()
 		return nil
 	}
@@ -144,6 +146,11 @@ func (t *Tx) Commit() LSN {
 			s.poison(err)
 		}
 		t.Rollback()
+		return lsn
+	}
+	if t.unlogged {
+		lsn := t.commitMemory()
+		t.end()
 		return lsn
 	}
 	if t.volatileOnly() {

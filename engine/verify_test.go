@@ -20,7 +20,7 @@ func TestVerifyFinds(t *testing.T) {
 		}
 		return tx.finish().table(h.def.ID)
 	}
-	sound().verify(func(text string) { t.Errorf("sound table: %s", text) })
+	sound().verify(true, func(text string) { t.Errorf("sound table: %s", text) })
 
 	entry := func(table *Table, ix int, rec row.Record, rowid int64) string {
 		m := keyMaker{alias: -1}
@@ -51,7 +51,7 @@ func TestVerifyFinds(t *testing.T) {
 		table := sound()
 		tc.damage(table)
 		var found []string
-		table.verify(func(text string) { found = append(found, text) })
+		table.verify(true, func(text string) { found = append(found, text) })
 		if !strings.Contains(strings.Join(found, "\n"), tc.want) {
 			t.Errorf("%s: found %q, want something on %q", tc.name, found, tc.want)
 		}

@@ -81,11 +81,17 @@ func checkDir(dir string) error {
 	if dir == "" {
 		return misuse("the name of the store's directory is empty: name a directory")
 	}
+	if inMemory(dir) {
+		return misuse("%s is a store in memory, and this command takes a directory: tidemark sql and shell can do without", dir)
+	}
 	path, keys, _ := strings.Cut(dir, "?")
 	if !strings.Contains(keys, "=") {
 		return nil
 	}
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if _, err := driver.ParseDSN(dir); errors.Is(err, driver.ErrEphemeral) {
+			return err // which says more
+		}
 		return misuse("%s looks like a DSN, and commands take a directory: use %s", dir, path)
 	}
 	return nil

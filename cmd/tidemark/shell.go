@@ -49,7 +49,7 @@ func runShell(ctx context.Context, args []string, std streams) error {
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 		defer stop()
 	}
-	err := withStore(ctx, s.dir, "rwc", func(db *sql.DB) error {
+	err := withStoreOrMemory(ctx, s.dir, std, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err

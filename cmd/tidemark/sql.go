@@ -31,7 +31,7 @@ func runSQL(ctx context.Context, args []string, std streams) error {
 		}
 		text = string(b)
 	}
-	return withStore(ctx, flags.Arg(0), "rwc", func(db *sql.DB) error {
+	return withStoreOrMemory(ctx, flags.Arg(0), std, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err
