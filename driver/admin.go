@@ -16,7 +16,7 @@ func registerAdmin(c *conn) error {
 		columns string
 		rows    func(*conn) [][]row.Value
 	}{
-		{"tidemark_tables", "name TEXT, durable INT, resident TEXT, rows INT, resident_bytes INT, log_bytes INT, indexes INT", tableRows},
+		{"tidemark_tables", "name TEXT, durable INT, resident TEXT, rows INT, resident_bytes INT, log_bytes INT, indexes INT, max_rows INT, on_full TEXT", tableRows},
 		{
 			"tidemark_generations",
 			"shard_id INT, generation INT, object_id INT, state TEXT, records INT, bytes INT, first_lsn INT, last_lsn INT", generationRows,

@@ -27,6 +27,7 @@ func statRows(c *conn) [][]row.Value {
 	count("seals", m.Seals)
 	count("publications", m.Publications)
 	count("volatile_commits", m.VolatileCommits)
+	count("rows_dropped", m.RowsDropped)
 	count("schema_projections", m.Projections)
 	count("recovered_bytes", uint64(m.RecoveredBytes))
 	count("dropped_bytes", uint64(m.DroppedBytes))

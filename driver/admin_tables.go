@@ -26,9 +26,14 @@ func tableRows(c *conn) [][]row.Value {
 		if t := view(def.ID); t != nil {
 			count, bytes = t.Len(), t.ResidentBytes()
 		}
+		onFull := row.Value{} // NULL, as max_rows is, where there is no limit
+		if def.MaxRows > 0 {
+			onFull = row.TextValue(def.OnFull.String())
+		}
 		rows = append(rows, []row.Value{
 			row.TextValue(o.Name), boolValue(def.Durable), row.TextValue(resident), row.IntValue(int64(count)),
 			row.IntValue(bytes), row.IntValue(c.store.LogBytes(def.ID)), row.IntValue(int64(len(def.Indexes))),
+			positive(def.MaxRows), onFull,
 		})
 	}
 	return rows

@@ -61,7 +61,7 @@ func table(t *testing.T, q interface {
 func TestAdminColumns(t *testing.T) {
 	db := openTest(t, Config{})
 	for name, want := range map[string]string{
-		"tidemark_tables":      "name durable resident rows resident_bytes log_bytes indexes",
+		"tidemark_tables":      "name durable resident rows resident_bytes log_bytes indexes max_rows on_full",
 		"tidemark_generations": "shard_id generation object_id state records bytes first_lsn last_lsn",
 		"tidemark_stats":       "name value",
 		"tidemark_settings":    "name value source",

@@ -131,6 +131,14 @@ has changed; then it shares that commit's fate. A failed write or sync ends
 volatile writes, too. Such a table cannot be STRICT or WITHOUT ROWID: the list
 behind USING has no place for SQLite's table options.
 
+# Limits
+
+The option max_rows=N of CREATE VIRTUAL TABLE bounds a table: a statement that
+would exceed it fails with ErrFull, and only that statement. With
+on_full=drop_oldest, for volatile tables that no foreign key refers to, an
+insert into a full table deletes the row with the smallest row id instead, in
+the same transaction; tidemark_stats counts them as rows_dropped.
+
 # Refusals
 
 A table or a DSN that cannot be is refused in one line, which names every way

@@ -50,6 +50,10 @@ func wrapError(op string, err error) error {
 		e.Table = unique.Table
 		return e
 	}
+	var limit *engine.LimitError
+	if errors.As(err, &limit) {
+		return limitError(op, err, limit)
+	}
 	switch {
 	case errors.Is(err, engine.ErrPoisoned):
 		return coded(op, ErrIO, err, "writes are refused until the store is closed and opened again")
@@ -128,6 +132,19 @@ func catalogError(op string, err error, refused *catalog.Error) *Error {
 		return coded(op, ErrMisuse, err, "")
 	}
 	return coded(op, ErrInternal, err, "")
+}
+
+// limitError tells of a table with as many rows as it may have, or more.
+func limitError(op string, err error, limit *engine.LimitError) *Error {
+	e := coded(op, ErrFull, withText(limit.Error(), err), "delete rows, or make the table anew with a larger max_rows")
+	if !limit.Def.Durable && limit.Def.OnFull == engine.OnFullRefuse {
+		e.Hint += " or with on_full=drop_oldest"
+	}
+	if limit.Replay {
+		e = coded(op, ErrCantOpen, withText(limit.Error(), err), "no program of this version wrote that: restore a backup, or use the program that did")
+	}
+	e.Table = limit.Def.Name
+	return e
 }
 
 // systemCode is the code of an operation on a file that failed.

@@ -106,6 +106,7 @@ func TestWrapError(t *testing.T) {
 		},
 		{"newer store", &catalog.Error{Code: catalog.CodeVersion, Op: "open", Err: catalog.ErrNewer}, "", []error{ErrCantOpen, catalog.ErrNewer}, nil, "", 14},
 		{"newer log", fmt.Errorf("engine: %w", engine.ErrNewer), "", []error{ErrCantOpen, engine.ErrNewer}, []error{ErrCorrupt}, "", 14},
+		{"more rows than the limit", &engine.LimitError{Def: &engine.TableDef{Name: "t", MaxRows: 1}, Rows: 2, Replay: true}, "", []error{ErrCantOpen, engine.ErrTableFull}, []error{ErrFull, ErrCorrupt}, "t", 14},
 		{"not a catalog", &catalog.Error{Code: catalog.CodeNotStore, Op: "open"}, "", []error{ErrCantOpen}, nil, "", 14},
 		{"busy catalog", &catalog.Error{Code: catalog.CodeBusy, Op: "seal"}, "", []error{ErrBusy}, nil, "", 5},
 		{"full disk under the catalog", &catalog.Error{Code: catalog.CodeFull, Op: "seal"}, "", []error{ErrFull}, nil, "", 13},

@@ -96,6 +96,7 @@ func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual b
 	if virtual {
 		def.SQL = "CREATE VIRTUAL TABLE " + st.Tail()
 		def.Durable, def.Resident = kept.durable, kept.resident
+		def.MaxRows, def.OnFull = kept.maxRows, kept.onFull
 	}
 	if err := s.checkStorage(def, schema); err != nil {
 		return nil, err

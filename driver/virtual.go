@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -16,10 +17,12 @@ const tidemarkModule = "tidemark"
 type storage struct {
 	durable  bool // in the log, else empty after a restart
 	resident engine.Resident
+	maxRows  int64 // 0 for no limit
+	onFull   engine.OnFull
 }
 
 // legalOptions is what may be written.
-const legalOptions = "durable=true|false and resident=all|keys"
+const legalOptions = "durable=true|false, resident=all|keys, max_rows=N and on_full=refuse|drop_oldest"
 
 // virtualAsPlain turns CREATE VIRTUAL TABLE x USING tidemark(columns, options)
 // into CREATE TABLE x(columns), and reads the options.
@@ -50,6 +53,14 @@ func virtualAsPlain(s *sqltext.Stmt) (plain string, st storage, err error) {
 	if !st.durable && st.resident == engine.ResidentKeys {
 		return "", st, optionError(s.Target.Name, "durable=false and resident=keys together: rows would be neither in the log nor in memory")
 	}
+	switch name := s.Target.Name; {
+	case given["on_full"] && st.maxRows == 0:
+		return "", st, optionError(name, "on_full without max_rows: the table is never full")
+	case st.onFull == engine.OnFullDropOldest && st.durable:
+		e := optionError(name, "on_full=drop_oldest with durable=true: no row that was promised to last may be dropped")
+		e.Hint = "write on_full=refuse, or durable=false"
+		return "", st, e
+	}
 	tail := s.Tail()
 	return "CREATE TABLE " + tail[:s.NameEnd()] + "(" + strings.Join(columns, ", ") + ")", st, nil
 }
@@ -63,7 +74,17 @@ func (st *storage) set(table, word, value string) error {
 		st.resident = engine.ResidentAll
 	case word == "resident" && v == "keys":
 		st.resident = engine.ResidentKeys
-	case word == "durable" || word == "resident":
+	case word == "max_rows":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 {
+			return optionError(table, "max_rows=%s is not legal: it is a whole number from 1 on", value)
+		}
+		st.maxRows = n
+	case word == "on_full" && v == "refuse":
+		st.onFull = engine.OnFullRefuse
+	case word == "on_full" && v == "drop_oldest":
+		st.onFull = engine.OnFullDropOldest
+	case word == "durable" || word == "resident" || word == "on_full":
 		return optionError(table, "%s=%s is not legal", word, value)
 	default:
 		return optionError(table, "no such table option: %s", word)
@@ -72,7 +93,7 @@ func (st *storage) set(table, word, value string) error {
 }
 
 // optionError refuses the options of a table.
-func optionError(table, format string, args ...any) error {
+func optionError(table, format string, args ...any) *Error {
 	e := newError("", ErrGeneric, "table %s: %s", table, fmt.Sprintf(format, args...))
 	e.Table, e.Hint = table, "write "+legalOptions
 	return kindOf(ErrTableOption, e)
@@ -90,6 +111,9 @@ func (s *shadow) checkStorage(def *engine.TableDef, schema *engine.Schema) error
 		e := newError("", ErrGeneric, "table %s: AUTOINCREMENT with durable=false: the numbers used would be forgotten at a restart", def.Name)
 		e.Table, e.Hint = def.Name, "write INTEGER PRIMARY KEY without AUTOINCREMENT, or durable=true"
 		return e
+	}
+	if err := s.checkDropping(def, schema); err != nil {
+		return err
 	}
 	// A row that survives must not refer to one that does not.
 	if def.Durable {
@@ -119,6 +143,45 @@ func (s *shadow) checkStorage(def *engine.TableDef, schema *engine.Schema) error
 		}
 	}
 	return nil
+}
+
+// checkDropping refuses a foreign key on a table that drops rows by itself,
+// whichever of the two is made first.
+func (s *shadow) checkDropping(def *engine.TableDef, schema *engine.Schema) error {
+	drops := func(d *engine.TableDef) bool { return d.OnFull == engine.OnFullDropOldest }
+	parents, err := s.parents(def.Name)
+	if err != nil {
+		return err
+	}
+	for _, name := range parents {
+		if o := findObject(schema, name); o != nil && o.Table != nil && drops(o.Table) || fold(name) == fold(def.Name) && drops(def) {
+			return errDroppingParent(def.Name, name)
+		}
+	}
+	if !drops(def) {
+		return nil
+	}
+	for _, o := range schema.Objects() {
+		if o.Table == nil {
+			continue
+		}
+		if parents, err = s.parents(o.Name); err != nil {
+			return err
+		}
+		for _, name := range parents {
+			if fold(name) == fold(def.Name) {
+				return errDroppingParent(o.Name, def.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func errDroppingParent(child, parent string) error {
+	e := newError("", ErrGeneric, "table %s refers to table %s, which is on_full=drop_oldest: rows would refer to ones that were dropped", child, parent)
+	e.Table = child
+	e.Hint = "make " + parent + " on_full=refuse, or leave out the foreign key of " + child
+	return kindOf(ErrTableOption, e)
 }
 
 // parents lists the tables that a table's foreign keys refer to.
@@ -151,7 +214,7 @@ func (c *conn) sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
 	if err != nil {
 		return err
 	}
-	has := storage{o.Table.Durable, o.Table.Resident}
+	has := storage{o.Table.Durable, o.Table.Resident, o.Table.MaxRows, o.Table.OnFull}
 	if st == has {
 		return nil
 	}
@@ -163,5 +226,9 @@ func (c *conn) sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
 
 // String is the options as they are written.
 func (st storage) String() string {
-	return fmt.Sprintf("durable=%t, resident=%s", st.durable, st.resident)
+	text := fmt.Sprintf("durable=%t, resident=%s", st.durable, st.resident)
+	if st.maxRows > 0 {
+		text += fmt.Sprintf(", max_rows=%d, on_full=%s", st.maxRows, st.onFull)
+	}
+	return text
 }

@@ -51,6 +51,8 @@ type TableInfo struct {
 	Name     string
 	Durable  bool
 	Resident Resident
+	MaxRows  int64 // 0 for no limit
+	OnFull   OnFull
 	Rows     int
 	Indexes  []string
 
@@ -75,7 +77,7 @@ func (s *Store) TableInfos(snap *Snapshot) []TableInfo {
 		}
 		t := snap.Table(o.Table.ID)
 		info := TableInfo{
-			Table: o.Table.ID, Name: o.Table.Name, Durable: o.Table.Durable, Resident: o.Table.Resident, Rows: t.Len(),
+			Table: o.Table.ID, Name: o.Table.Name, Durable: o.Table.Durable, Resident: o.Table.Resident, MaxRows: o.Table.MaxRows, OnFull: o.Table.OnFull, Rows: t.Len(),
 			ResidentBytes: t.ResidentBytes(), LogBytes: s.LogBytes(o.Table.ID),
 		}
 		for _, ix := range o.Table.Indexes {

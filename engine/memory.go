@@ -38,6 +38,7 @@ func (t *Tx) commitMemory() LSN {
 	s.durable.Store(next)
 	s.synced.Store(next.mark())
 	s.stats.VolatileCommits++
+	s.stats.RowsDropped += t.dropped
 	s.mu.Unlock()
 	if altered && !s.noticed && slices.ContainsFunc(next.schema.tables, func(d *TableDef) bool { return d.Durable }) {
 		s.noticed = true

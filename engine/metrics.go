@@ -22,6 +22,8 @@ type Metrics struct {
 
 	VolatileCommits uint64 // of transactions that wrote only volatile tables
 
+	RowsDropped uint64 // by on_full=drop_oldest, in commits
+
 	RecoveredBytes int64 // read at open
 	DroppedBytes   int64 // of unsynced tails, at open
 }

@@ -40,7 +40,7 @@ var commitFences = []fencesOf{
 		{"a failed append has an unknown outcome", `		s.attempted(lsn)`, ``, "TestFailedAppend"},
 		{"a failed append poisons", `		s.attempted(lsn)
 		s.poison(err)`, `		s.attempted(lsn)`, "TestFailedAppend"},
-		{"a schema change is told from other commits", `s.appended(next, t.base.schema != next.schema)`, `s.appended(next, false)`, "TestRelaxedIsVisibleAtOnce|TestProjection"},
+		{"a schema change is told from other commits", `s.appended(next, t.base.schema != next.schema, t.dropped)`, `s.appended(next, false, t.dropped)`, "TestRelaxedIsVisibleAtOnce|TestProjection"},
 		{"no file is wanted too late", `	s.prepareAhead()
 `, ``, "TestGoldenTrace"},
 	}},

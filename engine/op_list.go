@@ -29,6 +29,9 @@ func (l *opList) append(o op) {
 	l.n++
 }
 
+// last returns the newest operation.
+func (l *opList) last() *op { return l.at(l.n - 1) }
+
 // pop removes the last operation and lets go of its records.
 func (l *opList) pop() {
 	l.n--

@@ -72,6 +72,9 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	if err != nil {
 		return corruptIn(r.shards[0].lastPath(), 0, err)
 	}
+	if err := root.checkLimits(); err != nil {
+		return err
+	}
 	s.durable.Store(root)
 	s.synced.Store(root.mark())
 	s.pub.head = state.Timeline

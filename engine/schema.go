@@ -58,6 +58,8 @@ type TableDef struct {
 	Strict        bool
 	Durable       bool
 	Resident      Resident
+	MaxRows       int64 // 0 for no limit
+	OnFull        OnFull
 	Indexes       []*IndexDef // in SQLite's index_list creation order (automatic ones first)
 }
 

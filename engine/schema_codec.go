@@ -35,7 +35,8 @@ const (
 	flagWithoutRowid
 	flagStrict
 	flagDurable
-	tableFlags = flagAutoIncrement | flagWithoutRowid | flagStrict | flagDurable
+	flagLimited // MaxRows and OnFull follow the residency
+	tableFlags  = flagAutoIncrement | flagWithoutRowid | flagStrict | flagDurable | flagLimited
 
 	flagNotNull = 1
 	flagUnique  = 1
@@ -148,8 +149,12 @@ func (e *schemaEncoder) table(d *TableDef) {
 	e.text(d.Name)
 	e.text(d.SQL)
 	e.byte(e.flag(d.AutoIncrement, flagAutoIncrement) | e.flag(d.WithoutRowid, flagWithoutRowid) |
-		e.flag(d.Strict, flagStrict) | e.flag(d.Durable, flagDurable))
+		e.flag(d.Strict, flagStrict) | e.flag(d.Durable, flagDurable) | e.flag(d.MaxRows > 0, flagLimited))
 	e.byte(uint8(d.Resident))
+	if d.MaxRows > 0 {
+		e.uint(uint64(d.MaxRows))
+		e.byte(uint8(d.OnFull))
+	}
 	e.uint(uint64(d.RowidAlias + 1)) // 0 for none
 	e.uint(uint64(len(d.Columns)))
 	for i := range d.Columns {
@@ -226,6 +231,17 @@ func (d *schemaDecoder) text() string {
 	return s
 }
 
+// tableFlags reads the flags of a table. One that is not known belongs to a
+// later version, which put it there for a field behind.
+func (d *schemaDecoder) tableFlags() uint8 {
+	f := d.byte()
+	if f&^tableFlags != 0 && d.err == nil {
+		d.fail("%w: flags %#x of a table, known are %#x", ErrNewer, f, tableFlags)
+		return 0
+	}
+	return f
+}
+
 func (d *schemaDecoder) flags(known uint8) uint8 {
 	f := d.byte()
 	if f&^known != 0 {
@@ -274,12 +290,18 @@ func (d *schemaDecoder) collation() row.Collation {
 
 func (d *schemaDecoder) table(version uint64) *TableDef {
 	t := &TableDef{ID: TableID(d.uint()), Version: version, Name: d.text(), SQL: d.text()}
-	f := d.flags(tableFlags)
+	f := d.tableFlags()
 	t.AutoIncrement, t.WithoutRowid = f&flagAutoIncrement != 0, f&flagWithoutRowid != 0
 	t.Strict, t.Durable = f&flagStrict != 0, f&flagDurable != 0
 	t.Resident = Resident(d.byte())
 	if t.Resident > ResidentKeys {
 		d.fail("residency %d in a schema record", t.Resident)
+	}
+	if f&flagLimited != 0 {
+		t.MaxRows, t.OnFull = int64(d.uint()), OnFull(d.byte())
+		if t.MaxRows <= 0 || t.OnFull > OnFullDropOldest {
+			d.fail("%d rows at most, %d beyond, in a schema record", t.MaxRows, t.OnFull)
+		}
 	}
 	t.RowidAlias = d.ordinal() - 1
 	t.Columns = make([]Column, d.count(6))

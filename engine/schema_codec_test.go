@@ -27,7 +27,10 @@ func sampleChanges() []Change {
 		RowidAlias: -1, WithoutRowid: true,
 		Indexes: []*IndexDef{{ID: 2, Name: "pk", Unique: true, Origin: "pk", Columns: []IndexColumn{{}}}},
 	}
+	limited := *keyed
+	limited.MaxRows, limited.OnFull = 1<<40, OnFullDropOldest
 	return []Change{
+		CreateTable{Def: &limited},
 		CreateTable{Def: def},
 		CreateTable{Def: keyed},
 		DropTable{Table: 1 << 40},
@@ -76,6 +79,9 @@ func TestSchemaCodecRefuses(t *testing.T) {
 		{"text longer than the record", opDropObject, []byte{schemaLayout, 1, uint8(KindView), 200, 'v'}},
 		{"more columns than bytes", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, 0, 0, 0, 0xff, 0xff, 0x03}},
 		{"unknown flag", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, 0x40, 0, 0, 0, 0}},
+		{"no limit among limits", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagLimited, 0, 0, 0, 0, 0, 0}},
+		{"unknown action of a limit", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagLimited, 0, 5, 2, 0, 0, 0}},
+		{"limit beyond 63 bits", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagLimited, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0, 0, 0, 0}},
 		{"unknown residency", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, 0, 9, 0, 0, 0}},
 		{"unknown origin", opCreateIndex, []byte{schemaLayout, 1, 1, 1, 1, 'i', 0, 0, 3, 0}},
 		{"empty", opDropTable, nil},

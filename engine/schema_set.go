@@ -202,6 +202,9 @@ func (d *TableDef) validate() error {
 	if d.Resident > ResidentKeys {
 		return fmt.Errorf("%w: table %q: residency %d", ErrInvalidChange, d.Name, d.Resident)
 	}
+	if d.MaxRows < 0 || d.OnFull > OnFullDropOldest || d.OnFull == OnFullDropOldest && (d.Durable || d.MaxRows == 0) {
+		return fmt.Errorf("%w: table %q: %d rows at most, %v beyond", ErrInvalidChange, d.Name, d.MaxRows, d.OnFull)
+	}
 	ids := make(map[uint32]struct{}, len(d.Columns))
 	for _, c := range d.Columns {
 		if _, dup := ids[c.ID]; dup || c.ID == 0 {

@@ -48,7 +48,7 @@ func (s *Store) attempted(lsn LSN) {
 
 // appended makes next, which is in the log as it was prepared, the head and
 // hands it to the syncer. The caller holds the write lock.
-func (s *Store) appended(next *root, ddl bool) {
+func (s *Store) appended(next *root, ddl bool, dropped uint64) {
 	var sizes tableBytes
 	var records uint64
 	var bytes int64
@@ -85,6 +85,7 @@ func (s *Store) appended(next *root, ddl bool) {
 		g.info.committed(next.lsn, sh.commit.Records, g.tail)
 	}
 	s.stats.appended(records, bytes)
+	s.stats.RowsDropped += dropped
 	sizes.addTo(s.logBytes)
 	if ddl {
 		s.awaitProjection(next.lsn)

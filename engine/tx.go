@@ -35,6 +35,8 @@ type txState struct {
 	ddl    []schemaOp // what ops of kind opSchema refer to, in the same order
 	tables []*TxTable // every handle made, by TxTable.seq
 
+	dropped uint64 // rows that Drop removed
+
 	// stamp changes with every write and every undo, so that work derived
 	// from the ops list can tell whether it is still valid.
 	stamp   uint64

@@ -165,7 +165,7 @@ func (t *Tx) Commit() LSN {
 		return lsn
 	}
 	next := t.finish()
-	s.appended(next, t.base.schema != next.schema)
+	s.appended(next, t.base.schema != next.schema, t.dropped)
 	s.prepareAhead()
 	t.end()
 	return lsn

@@ -108,6 +108,12 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 			return err
 		}
 	}
+	if h.def.MaxRows > 0 && h.Full() {
+		if _, taken := h.rows.Get(rowid); taken {
+			return ErrExists
+		}
+		return &LimitError{h.def, h.rows.Len(), false}
+	}
 	if !h.hasMax || rowid > h.max {
 		h.rows.Set(rowid, rec)
 		h.max, h.hasMax = rowid, true

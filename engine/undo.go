@@ -9,6 +9,7 @@ const (
 	opUpdate
 	opDelete
 	opSchema
+	opDrop // an opDelete that made room, see TxTable.Drop
 )
 
 // op is one step of a transaction, in the form that both undoes and logs it.
@@ -69,7 +70,10 @@ func (h *TxTable) undo(o *op) {
 		for i := range h.indexes {
 			h.moveEntry(&h.indexes[i], o.new, o.old, o.rowid)
 		}
-	case opDelete:
+	case opDelete, opDrop:
+		if o.kind == opDrop {
+			h.tx.dropped--
+		}
 		h.rows.Set(o.rowid, o.old)
 		for i := range h.indexes {
 			h.restoreEntry(&h.indexes[i], o.old, o.rowid)

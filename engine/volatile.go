@@ -49,6 +49,7 @@ func (t *Tx) commitVolatile() LSN {
 	}
 	s.head.Store(next)
 	s.stats.VolatileCommits++
+	s.stats.RowsDropped += t.dropped
 	visible := s.durable.Load()
 	newest := p.newest()
 	if s.opts.Sync != SyncFull || newest == nil {

@@ -16,25 +16,30 @@ import (
 type scriptMode struct {
 	name   string
 	oracle bool // plain SQLite
+	memory bool // a store without a directory
 	reopen int  // close and open again after that many statements
 	conns  int  // connections that take turns, statement by statement
 }
 
 // TestScripts runs our own scripts on plain SQLite, which proves what they
 // expect, and on a store: as it is, closed and opened again between statements,
-// and on four connections that take turns. A script whose name says "one" keeps
+// on four connections that take turns, and in memory. A script whose name says "one" keeps
 // a transaction open and is run on one connection without being reopened.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("scripts/*.test")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts", err)
 	}
-	modes := []scriptMode{{name: "sqlite", oracle: true, conns: 1}, {name: "tidemark", conns: 1}, {name: "reopened", reopen: 1, conns: 1}, {name: "turns", conns: 4}}
+	modes := []scriptMode{{name: "sqlite", oracle: true, conns: 1}, {name: "tidemark", conns: 1}, {name: "reopened", reopen: 1, conns: 1}, {name: "turns", conns: 4}, {name: "memory", memory: true, conns: 4}}
 	for _, m := range modes {
 		for _, f := range files {
 			one := strings.Contains(filepath.Base(f), "one_")
-			if one && (m.reopen > 0 || m.conns > 1) {
+			if one && (m.reopen > 0 || m.conns > 1 && !m.memory) {
 				continue
+			}
+			m := m
+			if one {
+				m.conns = 1
 			}
 			t.Run(m.name+"/"+strings.TrimSuffix(filepath.Base(f), ".test"), func(t *testing.T) {
 				text, err := os.ReadFile(f)
@@ -51,8 +56,12 @@ func runOwnScript(t *testing.T, m scriptMode, text []byte) {
 	ctx := context.Background()
 	var db *sql.DB
 	var s *Store
-	if m.oracle {
-		d, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "native.db"))
+	if m.oracle || m.memory {
+		driver, dsn := "sqlite", filepath.Join(t.TempDir(), "native.db")
+		if m.memory {
+			driver, dsn = "tidemark", "?ephemeral=1"
+		}
+		d, err := sql.Open(driver, dsn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -44,7 +45,7 @@ func (ch *change) insert(args []uintptr) error {
 		}
 	}
 	err := ch.insertChecked(auto)
-	if err != nil && !errors.Is(err, errSkip) && (undo || len(ch.rivals) > 0) {
+	if err != nil && !errors.Is(err, errSkip) && (undo || len(ch.rivals) > 0 || ch.def.OnFull == engine.OnFullDropOldest) {
 		ch.c.tx.RollbackTo(mark)
 	}
 	return err
@@ -65,7 +66,19 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.removeRivals(); err != nil {
 		return err
 	}
+	if err := ch.makeRoom(); err != nil {
+		return err
+	}
 	return ch.h.Insert(ch.rowid, rec)
+}
+
+// makeRoom drops the oldest row of a full table that says so.
+func (ch *change) makeRoom() error {
+	if ch.def.OnFull != engine.OnFullDropOldest || !ch.h.Full() {
+		return nil
+	}
+	oldest, _ := ch.h.Oldest()
+	return ch.h.Drop(oldest)
 }
 
 // toRowid converts a value given for a rowid, as OP_MustBeInt does.
