@@ -133,7 +133,10 @@ func (c *checker) tables() error {
 		if err := c.ended(); err != nil {
 			return err
 		}
-		t.verify(!c.s.opts.Memory, func(text string) { c.report(Finding{Damage, "", 0, text}) })
+		err := t.verify(!c.s.opts.Memory, func(text string) { c.report(Finding{Damage, "", 0, text}) }, c.found)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -222,6 +225,13 @@ func (c *checker) openFile(l *shardLog, g catalog.Generation) error {
 		x := c.open[f.object]
 		f.recovered = x.recovered
 		f.allocated = min(f.allocated, max(f.start, x.appended, x.recovered))
+	}
+	if c.offline {
+		c.s.objects.add(f.generation)
+	} else {
+		// A file that the store does not know yet holds no row, and is not
+		// Check's to be read through.
+		c.s.objects.look(f.generation)
 	}
 	c.total += f.allocated
 	l.files = append(l.files, f)

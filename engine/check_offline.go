@@ -22,7 +22,7 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 	}
 	s := newStore(o.withDefaults())
 	defer func() { err = errors.Join(err, s.abandon(ctx)) }()
-	c := &checker{ctx: ctx, s: s, target: emptyRoot(), progress: progress, offline: true}
+	c := &checker{ctx: ctx, s: s, target: emptyRoot(s.objects), progress: progress, offline: true}
 	c.target.lsn = ^LSN(0)
 	c.report = func(f Finding) {
 		if f.Severity == Damage {
@@ -67,7 +67,7 @@ func (c *checker) judge(r *recovery) error {
 	if err == nil {
 		_, err = r.replay.root()
 		if err != nil {
-			err = corruptIn("", 0, err)
+			err = notMade("", err)
 		}
 	}
 	return c.found(err)

@@ -29,7 +29,7 @@ func (c *checker) replay(r *recovery) error {
 	}
 	again, err := r.replay.root()
 	if err != nil {
-		return c.found(corruptIn("", 0, err))
+		return c.found(notMade("", err))
 	}
 	if !reflect.DeepEqual(again.schema.objects, c.target.schema.objects) {
 		c.report(Finding{Damage, "", 0, "the schema in memory is not the one in the log"})

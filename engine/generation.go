@@ -28,6 +28,7 @@ type generation struct {
 	epoch  uint64 // of the writer that made the file
 	salt   wal.Salt
 	file   vfs.File // nil once sealed and closed
+	slot   uint32   // in Store.objects, once the file was made or opened
 	start  int64    // end of the header
 	least  LSN      // no commit before it lies in the file
 

@@ -79,37 +79,128 @@ func rival(it *tree.KeyIter, key string, self int64, hasSelf bool) (int64, bool)
 	return 0, false
 }
 
-// buildIndex makes the tree of an index over rows. For a unique index it
-// reports the first two rows of an equal key, the later row first.
-func buildIndex(def *TableDef, ix *IndexDef, rows *rowTree) (built *indexTree, twins [2]int64, dup bool) {
-	m := keyMaker{alias: def.RowidAlias}
-	s := tree.NewSorter(rows.Len())
-	nulls := make(map[string]struct{})
-	var buf []byte
-	rows.Ascend(math.MinInt64, func(rowid int64, rec row.Record) bool {
-		var null bool
-		buf, null = m.append(buf[:0], ix, rec, rowid)
-		s.Add(buf)
-		if ix.Unique && null {
-			nulls[string(buf)] = struct{}{}
-		}
-		return true
-	})
-	var check func(before, entry string) bool
+// indexBuilder makes the tree of an index out of all rows of a table, in any
+// order.
+type indexBuilder struct {
+	ix    *IndexDef
+	at    int // position of the index in its table
+	keys  keyMaker
+	s     *tree.Sorter
+	nulls map[string]struct{} // entries of a unique index that equal nothing
+	buf   []byte
+}
+
+func newIndexBuilder(def *TableDef, ix *IndexDef, at, rows int) *indexBuilder {
+	b := &indexBuilder{ix: ix, at: at, keys: keyMaker{alias: def.RowidAlias}, s: tree.NewSorter(rows)}
 	if ix.Unique {
+		b.nulls = make(map[string]struct{})
+	}
+	return b
+}
+
+func (b *indexBuilder) add(rowid int64, rec row.Record) {
+	var null bool
+	b.buf, null = b.keys.append(b.buf[:0], b.ix, rec, rowid)
+	b.s.Add(b.buf)
+	if null && b.ix.Unique {
+		b.nulls[string(b.buf)] = struct{}{}
+	}
+}
+
+// build returns the tree. For a unique index it reports the first two rows of
+// an equal key, the later row first.
+func (b *indexBuilder) build() (built *indexTree, twins [2]int64, dup bool) {
+	var check func(before, entry string) bool
+	if b.ix.Unique {
 		check = func(before, entry string) bool {
 			last, lastRowid := splitEntry(before)
 			key, rowid := splitEntry(entry)
 			if key != last {
 				return true
 			}
-			if _, null := nulls[entry]; null {
+			if _, null := b.nulls[entry]; null {
 				return true
 			}
 			twins = [2]int64{max(rowid, lastRowid), min(rowid, lastRowid)}
 			return false
 		}
 	}
-	built, ok := s.Keys(check)
+	built, ok := b.s.Keys(check)
 	return built, twins, !ok
+}
+
+// buildIndexes makes the trees of some indexes, named by position, out of the
+// rows. each, unless nil, sees every row once; twins makes the error of two rows
+// that are equal in a unique index.
+//
+// Rows in memory are read once per index, so that there is one sorter at a time.
+// Those of a keys table are read from files, once for all.
+func (t *Table) buildIndexes(at []int, each func(int64, row.Record), twins func(*IndexDef, [2]int64) error) error {
+	some := 1
+	if t.src != nil {
+		some = len(at)
+	}
+	for first := true; len(at) > 0 || first && each != nil; first = false {
+		builders := make([]*indexBuilder, min(some, len(at)))
+		for i := range builders {
+			builders[i] = newIndexBuilder(t.def, t.def.Indexes[at[i]], at[i], t.rows.Len())
+		}
+		err := t.each(func(rowid int64, rec row.Record) {
+			if first && each != nil {
+				each(rowid, rec)
+			}
+			for _, b := range builders {
+				b.add(rowid, rec)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, b := range builders {
+			tree, rows, dup := b.build()
+			if dup {
+				return twins(b.ix, rows)
+			}
+			t.indexes[b.at] = tree
+		}
+		at = at[len(builders):]
+	}
+	return nil
+}
+
+// each calls f with every row in the order of their ids.
+func (t *Table) each(f func(rowid int64, rec row.Record)) error {
+	if t.src == nil {
+		t.rows.Ascend(math.MinInt64, func(rowid int64, rec row.Record) bool {
+			f(rowid, rec)
+			return true
+		})
+		return nil
+	}
+	s := t.Scan(math.MinInt64, math.MaxInt64, false)
+	buf := make([]Entry, eachBlock)
+	for {
+		n, err := s.Next(buf)
+		if err != nil {
+			return err
+		}
+		for _, e := range buf[:n] {
+			f(e.Rowid, e.Rec)
+		}
+		if n < len(buf) {
+			return nil
+		}
+	}
+}
+
+// eachBlock is how many rows each has in memory at a time.
+const eachBlock = 128
+
+// allIndexes are the positions of all indexes.
+func (t *Table) allIndexes() []int {
+	all := make([]int, len(t.indexes))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

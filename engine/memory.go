@@ -16,7 +16,7 @@ var ErrInMemory = errors.New("engine: the store is in memory and has no log")
 // openMemory opens an empty store.
 func openMemory(o Options) *Store {
 	s := newStore(o)
-	r := emptyRoot()
+	r := emptyRoot(nil)
 	s.durable.Store(r)
 	s.head.Store(r)
 	s.synced.Store(r.mark())

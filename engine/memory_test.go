@@ -61,7 +61,7 @@ func TestNewerSchemaRecord(t *testing.T) {
 	op, body, err := encodeChange(DropTable{Table: 1}, 1)
 	must(t, err)
 	body[0] = 9
-	err = corruptIn("f.kv", 8, newReplay(emptyRoot()).schema(wal.Schema{Op: op, Body: string(body)}, 8))
+	err = corruptIn("f.kv", 8, newReplay(emptyRoot(nil)).schema(wal.Schema{Op: op, Body: string(body)}, 8))
 	var bad *CorruptError
 	if !errors.Is(err, ErrNewer) || errors.As(err, &bad) {
 		t.Errorf("%v", err)

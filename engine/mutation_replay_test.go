@@ -42,8 +42,8 @@ var replayFences = []fencesOf{
 		{"rows that come late are merged", `	r.merge()
 	return r.tree`, `	return r.tree`, "TestReplayRows|TestStoreRoundTrip"},
 	}},
-	{"replay_root.go", ".", []fence{
-		{"equal keys of a unique index are damage", `		if dup {`, `		if false && dup {`, "TestFenceTwins|Twin|TestReplayRefuses"},
+	{"index_tree.go", ".", []fence{
+		{"equal keys of a unique index are damage", `			if dup {`, `			if false && dup {`, "TestFenceTwins|Twin|TestReplayRefuses"},
 	}},
 	{"check_replay.go", ".", []fence{
 		{"a check finds what a shard lacks", `	if r.last < c.target.lsn {`, `	if false {`, "TestCheckFindsDamage"},

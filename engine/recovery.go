@@ -70,7 +70,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	}
 	root, err := r.replay.root()
 	if err != nil {
-		return corruptIn(r.shards[0].lastPath(), 0, err)
+		return notMade(r.shards[0].lastPath(), err)
 	}
 	if err := root.checkLimits(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 }
 
 func newRecovery(s *Store, shards int) *recovery {
-	r := &recovery{s: s, replay: newReplay(emptyRoot()), shards: make([]*shardLog, shards), limit: ^LSN(0)}
+	r := &recovery{s: s, replay: newReplay(emptyRoot(s.objects)), shards: make([]*shardLog, shards), limit: ^LSN(0)}
 	for i := range r.shards {
 		r.shards[i] = new(shardLog)
 	}
@@ -164,6 +164,7 @@ func (l *shardLog) open(s *Store) error {
 		if err := s.open(f.generation, s.fs.Open); err != nil {
 			return err
 		}
+		s.objects.add(f.generation)
 		f.end = f.start
 		switch {
 		case f.epoch > uint64(l.cat.WriterEpoch):

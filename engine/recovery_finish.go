@@ -21,6 +21,7 @@ func (r *recovery) finish(ctx context.Context) error {
 			if err := s.make(f.generation, l.epoch, r.last+1); err != nil {
 				return err
 			}
+			s.objects.add(f.generation)
 		}
 	}
 	epochs, err := s.cat.BumpEpochs(ctx, ids...)
@@ -39,6 +40,7 @@ func (r *recovery) finish(ctx context.Context) error {
 				continue
 			}
 			l.cut = max(l.cut, f.info.LastLSN)
+			s.objects.sealed(f.generation)
 			if err := f.close(); err != nil {
 				return err
 			}

@@ -100,7 +100,7 @@ func (l *shardLog) damaged(format string, args ...any) error {
 func (r *recovery) apply() error {
 	for _, l := range r.parts {
 		f := l.files[l.at]
-		r.replay.pos = &l.pos
+		r.replay.pos, r.replay.slot = &l.pos, f.slot
 		for _, t := range l.tx {
 			if err := r.frame(t); err != nil {
 				return corruptIn(f.path, t.Offset, err)
@@ -132,6 +132,7 @@ func (r *recovery) apply() error {
 }
 
 func (r *recovery) frame(fr wal.Frame) error {
+	r.replay.size = uint32(fr.End() - fr.Offset)
 	switch fr.Kind {
 	case wal.KindSchema:
 		s, err := wal.DecodeSchema(fr)

@@ -30,6 +30,10 @@ type replay struct {
 
 	last    *replayTable // of the last row frame
 	pos     *positions   // in the file at hand
+	slot    uint32       // of that file in objects
+	size    uint32       // of the frame at hand
+	loc     []byte
+	objects *objects
 	scratch []byte
 
 	// places, when set, knows the positions in the file that holds a row's last
@@ -42,8 +46,9 @@ type replayTable struct {
 	def    *TableDef
 	colIDs []uint32
 	base   *Table     // what a root shows while nothing changed; its def is def
+	keys   bool       // its rows are locators: see replay_keys.go
 	rows   replayRows // if owned
-	sum    row.Sum    // of the rows, and their number
+	sum    row.Sum    // of the rows, and their number; of a keys table what commits claim
 	count  int64
 	owned  bool // some rows are not base's
 	stale  bool // base does not show rows
@@ -53,7 +58,7 @@ type replayTable struct {
 }
 
 func newReplay(base *root) *replay {
-	r := &replay{lsn: base.lsn, defs: base.schema, tables: make([]*replayTable, len(base.tables)), pos: new(positions)}
+	r := &replay{lsn: base.lsn, defs: base.schema, tables: make([]*replayTable, len(base.tables)), pos: new(positions), objects: base.objects}
 	for i, t := range base.tables {
 		r.tables[i] = newReplayTable(t)
 	}
@@ -61,7 +66,7 @@ func newReplay(base *root) *replay {
 }
 
 func newReplayTable(t *Table) *replayTable {
-	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, sum: t.sum, count: int64(t.Len())}
+	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, keys: t.src != nil, sum: t.sum, count: int64(t.Len())}
 }
 
 func damaged(offset int64, format string, args ...any) error {
@@ -76,6 +81,10 @@ func (r *replay) put(p wal.Put, offset int64) error {
 	}
 	if n, _ := p.Rec.Columns(); n > len(t.def.Columns) {
 		return damaged(offset, "row %d of table %q has %d columns", p.Rowid, t.def.Name, n)
+	}
+	if t.keys {
+		r.setPlace(t, p.Rowid, rowPlace{kind: filed, slot: r.slot, off: offset, size: r.size})
+		return nil
 	}
 	r.set(t, p.Rowid, p.Rec) // which copies what is borrowed from a block of the file
 	r.pos.record(p.Table, p.Rowid, offset)
@@ -92,6 +101,9 @@ func (r *replay) delta(d wal.Delta, offset int64) error {
 	old, found := t.rows.get(d.Rowid)
 	if !found {
 		return damaged(offset, "delta for row %d of table %q, which does not exist", d.Rowid, t.def.Name)
+	}
+	if t.keys {
+		return r.deltaPlace(t, d, old, offset)
 	}
 	prev, known := r.pos.of(d.Table, d.Rowid)
 	if !known {
@@ -146,6 +158,9 @@ func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
 		return damaged(offset, "tombstone of row %d of table %q, which does not exist", d.Rowid, t.def.Name)
 	}
 	t.tally.rows--
+	if t.keys {
+		return nil
+	}
 	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, d.Rowid, old))
 	r.pos.forget(d.Table, d.Rowid)
 	return nil
@@ -213,7 +228,14 @@ func (r *replay) part(c wal.Commit, offset int64) error {
 			return damaged(offset, "commit %d contributes to table %d, which does not exist", c.LSN, k.Table)
 		}
 		t := r.tables[slot]
-		if t.tally != (tally{rows: k.Rows, sum: k.Sum}) || t.tally == (tally{}) {
+		if t.keys {
+			// The sum is a claim: it is held against the rows at the end.
+			if !t.touched || t.tally.rows != k.Rows || k.Rows == 0 && k.Sum == (row.Sum{}) {
+				return damaged(offset, "commit %d claims %d rows and sum %x for table %q, its records make %d",
+					c.LSN, k.Rows, k.Sum, t.def.Name, t.tally.rows)
+			}
+			t.tally.sum = k.Sum
+		} else if t.tally != (tally{rows: k.Rows, sum: k.Sum}) || t.tally == (tally{}) {
 			return damaged(offset, "commit %d claims %d rows and sum %x for table %q, its records make %d and %x",
 				c.LSN, k.Rows, k.Sum, t.def.Name, t.tally.rows, t.tally.sum)
 		}

@@ -15,7 +15,7 @@ func replayBase(t *testing.T) (*replay, *TableDef) {
 	t.Helper()
 	var ids counter
 	log := newTestLog()
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 3)
 	def.Indexes = []*IndexDef{testIndex("u", true, 0)}
 	h := create(t, tx, def)
@@ -26,7 +26,7 @@ func replayBase(t *testing.T) (*replay, *TableDef) {
 	create(t, tx, scratch)
 	def = tx.Schema().Lookup("t").Table
 	log.commit(t, tx)
-	r := newReplay(emptyRoot())
+	r := newReplay(emptyRoot(nil))
 	log.feed(t, r, 0)
 	return r, def
 }

@@ -2,7 +2,7 @@ package engine
 
 // root returns the state as of the last commit. Replay may go on after it.
 func (r *replay) root() (*root, error) {
-	out := &root{lsn: r.lsn, schema: r.defs, tables: make([]*Table, len(r.tables))}
+	out := &root{lsn: r.lsn, schema: r.defs, tables: make([]*Table, len(r.tables)), objects: r.objects}
 	for i, t := range r.tables {
 		if t.stale {
 			if err := r.materialise(t); err != nil {
@@ -21,13 +21,16 @@ func (r *replay) materialise(t *replayTable) error {
 		rows = t.rows.give()
 		t.rows, t.owned = replayRows{}, false
 	}
-	n := &Table{def: t.def, rows: rows, indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
-	for i, ix := range t.def.Indexes {
-		tree, twins, dup := buildIndex(t.def, ix, rows)
-		if dup {
-			return r.twins(t.def, ix, twins)
+	n := &Table{def: t.def, rows: rows, src: r.objects.source(t.def), indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
+	if t.keys {
+		if err := r.secondPass(t, n); err != nil {
+			return err
 		}
-		n.indexes[i] = tree
+	} else {
+		err := n.buildIndexes(n.allIndexes(), nil, func(ix *IndexDef, rows [2]int64) error { return r.twins(n, ix, rows) })
+		if err != nil {
+			return err
+		}
 	}
 	t.base, t.stale = n, false
 	return nil
@@ -35,14 +38,23 @@ func (r *replay) materialise(t *replayTable) error {
 
 // twins tells of two rows that are equal in a unique index: at the later one of
 // their records, if it is known where that is.
-func (r *replay) twins(def *TableDef, ix *IndexDef, rows [2]int64) error {
+func (r *replay) twins(t *Table, ix *IndexDef, rows [2]int64) error {
+	def := t.def
 	file, offset, known := "", int64(0), false
 	for i, rowid := range rows {
-		pos, name := r.pos, ""
-		if r.places != nil {
-			pos, name = r.places(uint64(def.ID), rowid)
+		var name string
+		var at int64
+		var ok bool
+		if t.src != nil {
+			name, at, ok = r.lastPlace(t, rowid)
+		} else {
+			pos := r.pos
+			if r.places != nil {
+				pos, name = r.places(uint64(def.ID), rowid)
+			}
+			at, ok = pos.of(uint64(def.ID), rowid)
 		}
-		if at, ok := pos.of(uint64(def.ID), rowid); i == 0 || ok && (!known || at > offset) {
+		if i == 0 || ok && (!known || at > offset) {
 			file, offset, known = name, at, ok
 		}
 	}

@@ -27,7 +27,7 @@ func (r *replay) schema(s wal.Schema, offset int64) error {
 	for i, def := range next.tables {
 		slot, ok := r.defs.slot(def.ID)
 		if !ok {
-			tables[i] = newReplayTable(newTable(def))
+			tables[i] = newReplayTable(newTable(def, r.objects))
 			continue
 		}
 		t := r.tables[slot]

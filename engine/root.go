@@ -3,12 +3,13 @@ package engine
 // root is the state some commit left: what a snapshot reads and the next
 // transaction starts from. It is immutable.
 type root struct {
-	lsn    LSN
-	schema *Schema
-	tables []*Table // by slot of the schema
+	lsn     LSN
+	schema  *Schema
+	tables  []*Table // by slot of the schema
+	objects *objects // that rows of keys tables are read from
 }
 
-func emptyRoot() *root { return &root{schema: newSchema(0, nil)} }
+func emptyRoot(o *objects) *root { return &root{schema: newSchema(0, nil), objects: o} }
 
 // table returns the view of a table, or nil.
 func (r *root) table(id TableID) *Table {

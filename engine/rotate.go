@@ -267,6 +267,9 @@ func (s *Store) born(ctx context.Context, shards []*shard) (gens []*generation, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gens = append(s.gens, gens...)
+	for _, g := range gens {
+		s.objects.add(g)
+	}
 	for i, sh := range shards {
 		sh.newest = gens[i].number
 	}

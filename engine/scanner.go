@@ -27,6 +27,12 @@ type Scanner struct {
 	of     *rowTree // that rows iterates
 	lo, hi int64
 
+	// Of a keys table: where the rows of the last block are, if they are not
+	// loaded, and the piece of a file that was read last.
+	places []rowPlace
+	ahead  window
+	after  rowPlace // the last one that Fetch read
+
 	block   []Entry // being filled by an ascending scan of rows
 	taken   int
 	collect func(int64, row.Record) bool // s.take, made once
@@ -65,15 +71,34 @@ func (s *Scanner) Index(t *Table, ix int, lo, hi string, desc bool) {
 // Next fills buf with the next rows and returns how many there were. Less
 // than len(buf) is the end of the scan, and so is 0 in all later calls.
 func (s *Scanner) Next(buf []Entry) (int, error) {
+	n, err := s.NextIDs(buf)
+	if err == nil {
+		err = s.Load(buf[:n])
+	}
+	if err != nil {
+		s.done = true
+	}
+	return n, err
+}
+
+// NextIDs is Next for who may do without the records: those of a table that
+// keeps no rows in memory are empty until Load is called.
+func (s *Scanner) NextIDs(buf []Entry) (n int, err error) {
+	s.places = s.places[:0]
 	switch {
 	case s.done || s.table == nil || len(buf) == 0:
 		return 0, nil
 	case s.indexed:
 		return s.nextIndexed(buf, nil)
 	case s.desc:
-		return s.nextDown(buf), nil
+		n = s.nextDown(buf)
+	default:
+		n = s.nextUp(buf)
 	}
-	return s.nextUp(buf), nil
+	if s.table.src != nil {
+		err = s.locate(buf[:n])
+	}
+	return n, err
 }
 
 // NextKeys is Next of a scan of an index that leaves the records unread: it
@@ -104,6 +129,15 @@ const maxStrays = 4
 // order: the next one is looked for where the last one was, until that proves to
 // be of no use.
 func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
+	rec, err := s.find(rowid)
+	if s.table.src == nil || err != nil {
+		return rec, err
+	}
+	return s.fetch(rowid, rec)
+}
+
+// find returns what the tree has of a row.
+func (s *Scanner) find(rowid int64) (row.Record, error) {
 	if s.strays >= maxStrays {
 		return s.get(rowid)
 	}

@@ -15,7 +15,7 @@ import (
 // rows, in all directions and block sizes.
 func TestScanRanges(t *testing.T) {
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 2)
 	def.Indexes = []*IndexDef{testIndex("i", false, 0), testIndex("d", false, 0, 1)}
 	def.Indexes[1].Columns[0].Desc = true
@@ -86,7 +86,7 @@ func TestScanRanges(t *testing.T) {
 
 func TestScannerReuse(t *testing.T) {
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 1)
 	def.Indexes = []*IndexDef{testIndex("i", false, 0)}
 	h := create(t, tx, def)
@@ -123,7 +123,7 @@ func TestScannerReuse(t *testing.T) {
 func TestScannerBadIndex(t *testing.T) {
 	def := testTable("t", 1)
 	def.ID, def.Indexes = 1, []*IndexDef{testIndex("i", false, 0)}
-	table := newTable(def)
+	table := newTable(def, nil)
 	var m keyMaker
 	m.alias = -1
 	entry, _ := m.append(nil, def.Indexes[0], testRecord(1), 7)
@@ -132,7 +132,7 @@ func TestScannerBadIndex(t *testing.T) {
 		t.Fatalf("%d rows, %v", n, err)
 	}
 	found := 0
-	table.verify(true, func(string) { found++ })
+	_ = table.verify(true, func(string) { found++ }, nil)
 	if found == 0 {
 		t.Fatal("verify finds nothing")
 	}

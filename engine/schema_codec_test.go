@@ -111,7 +111,7 @@ func FuzzSchemaCodec(f *testing.F) {
 		// Applying it must refuse what no table can be kept by, not crash.
 		if s, err := c.alter(newSchema(0, nil), version); err == nil {
 			for _, d := range s.Tables() {
-				newTable(d)
+				newTable(d, nil)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ func names(s *Schema) string {
 
 func TestSchemaObjects(t *testing.T) {
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("Zoo", 2)
 	def.Indexes = []*IndexDef{testIndex("zi", false, 0)}
 	create(t, tx, def)
@@ -100,7 +100,7 @@ func TestSchemaObjects(t *testing.T) {
 // index differently.
 func TestReplaceTableRefuses(t *testing.T) {
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 2)
 	def.Indexes = []*IndexDef{testIndex("i", false, 0)}
 	create(t, tx, def)

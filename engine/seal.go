@@ -75,6 +75,7 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 	f := g.file
 	g.file = nil
 	s.mu.Unlock()
+	s.objects.sealed(g)
 	s.event(Event{Kind: EventSealed, Generation: g.number, File: g.path, Bytes: extent, LSN: LSN(c.seal.LastLSN)})
 	if err := f.Close(); err != nil {
 		// All of it is durable and recorded: there is nothing to try again.

@@ -13,7 +13,7 @@ import (
 func TestSnapshotsUnderWrites(t *testing.T) {
 	const accounts, rounds, readers = 300, 400, 3
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 2)
 	def.Indexes = []*IndexDef{testIndex("i", false, 1), testIndex("u", true, 0)}
 	h := create(t, tx, def)

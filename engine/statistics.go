@@ -15,15 +15,16 @@ import (
 type Statistics struct {
 	def     *TableDef
 	rows    *rowTree
+	src     *source
 	indexes []*indexTree
 }
 
 // Statistics returns those of the table.
-func (t *Table) Statistics() Statistics { return Statistics{t.def, t.rows, t.indexes} }
+func (t *Table) Statistics() Statistics { return Statistics{t.def, t.rows, t.src, t.indexes} }
 
 // Statistics returns those of the table as of now.
 func (h *TxTable) Statistics() Statistics {
-	s := Statistics{h.def, h.rows, make([]*indexTree, len(h.indexes))}
+	s := Statistics{h.def, h.rows, h.source(), make([]*indexTree, len(h.indexes))}
 	for i := range h.indexes {
 		s.indexes[i] = h.indexes[i].tree
 	}
@@ -69,13 +70,20 @@ func (s Statistics) Keys(ix int, lo, hi string) int {
 	return max(0, end-rank(lo))
 }
 
-// Sample returns up to n rows spread evenly over the table.
+// Sample returns up to n rows spread evenly over the table. Rows that cannot be
+// read are left out: whoever needs them is told.
 func (s Statistics) Sample(n int) []Entry {
 	total := s.rows.Len()
 	n = min(n, total)
 	sample := make([]Entry, 0, n)
 	for k := range n {
 		rowid, rec, _ := s.rows.GetAt(total*k/n + total/(2*n))
+		if s.src != nil {
+			var err error
+			if rec, err = s.src.row(s.def, rowid, rec); err != nil {
+				continue
+			}
+		}
 		sample = append(sample, Entry{rowid, rec})
 	}
 	return sample

@@ -44,6 +44,8 @@ type Store struct {
 
 	noticed bool // EventEphemeral was sent; guarded by wl
 
+	objects *objects // the log's files, as rows of keys tables are read from them
+
 	// mu guards what follows. It is held for moments only, never across I/O.
 	mu     sync.Mutex
 	pipe   pipeline
@@ -116,6 +118,7 @@ func newStore(o Options) *Store {
 		opts: o, fs: o.FS, wl: newWriteLock(),
 		poisoned: make(chan struct{}), closing: make(chan struct{}), logBytes: map[TableID]int64{},
 	}
+	s.objects = newObjects(o.FS)
 	s.log.limit = o.GenerationSize
 	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
 	s.pipe.gathering = newBatch()
@@ -243,7 +246,8 @@ const closePoll = 100 * time.Microsecond
 // releases everything. It refuses with ErrBusy while a transaction is open, and
 // ends a running Check.
 // Closing a poisoned store writes nothing and returns the poison. Snapshots
-// stay readable after Close. A second Close does nothing.
+// stay readable after Close, but for rows of resident=keys tables, which it waits
+// for and then refuses with ErrClosed. A second Close does nothing.
 func (s *Store) Close() error {
 	for !s.wl.tryAcquire() {
 		select {
@@ -324,7 +328,7 @@ func (s *Store) writeCloseMarks() error {
 
 // abandon closes whatever is open and writes nothing to the log.
 func (s *Store) abandon(ctx context.Context) error {
-	var errs []error
+	errs := []error{s.objects.close()}
 	for _, g := range s.gens {
 		if g.file != nil {
 			errs = append(errs, g.file.Close())

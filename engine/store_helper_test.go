@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
@@ -201,10 +202,13 @@ func dumpOf(s *Schema, table func(TableID) *Table) string {
 		for _, ix := range o.Table.Indexes {
 			fmt.Fprintf(&b, " index %s %v\n", ix.Name, ix.Columns)
 		}
-		for it := table(o.Table.ID).rows.Iter(); it.Next(); {
-			line = strconv.AppendInt(append(line[:0], ' '), it.Key(), 10)
-			line = hex.AppendEncode(append(line, ' '), []byte(it.Value()))
+		err := table(o.Table.ID).each(func(rowid int64, rec row.Record) {
+			line = strconv.AppendInt(append(line[:0], ' '), rowid, 10)
+			line = hex.AppendEncode(append(line, ' '), []byte(rec))
 			b.Write(append(line, '\n'))
+		})
+		if err != nil {
+			fmt.Fprintf(&b, " %v\n", err)
 		}
 	}
 	return b.String()

@@ -12,12 +12,13 @@ import (
 type Table struct {
 	def     *TableDef
 	rows    *rowTree
+	src     *source      // of a keys table, whose rows tree has locators; else nil
 	indexes []*indexTree // beside def.Indexes
 	sum     row.Sum      // of a durable table's rows, kept up to date by commits
 }
 
-func newTable(def *TableDef) *Table {
-	t := &Table{def: def, rows: new(rowTree), indexes: make([]*indexTree, len(def.Indexes))}
+func newTable(def *TableDef, o *objects) *Table {
+	t := &Table{def: def, rows: new(rowTree), src: o.source(def), indexes: make([]*indexTree, len(def.Indexes))}
 	for i := range t.indexes {
 		t.indexes[i] = new(indexTree)
 	}
@@ -33,7 +34,11 @@ func (t *Table) Len() int { return t.rows.Len() }
 // Get returns the record of a row and whether it exists.
 func (t *Table) Get(rowid int64) (row.Record, bool, error) {
 	rec, ok := t.rows.Get(rowid)
-	return rec, ok, nil
+	if t.src == nil || !ok {
+		return rec, ok, nil
+	}
+	rec, err := t.src.row(t.def, rowid, rec)
+	return rec, err == nil, err
 }
 
 // MaxRowid returns the largest row id, false when the table is empty.

@@ -116,12 +116,15 @@ func (t *txState) View(id TableID) *Table {
 
 // Get reads a row as of now, without the cost of a View.
 func (t *txState) Get(id TableID, rowid int64) (row.Record, bool, error) {
-	rows, err := t.rows(id)
-	if err != nil {
-		return "", false, err
+	slot, ok := t.schema.slot(id)
+	if !ok {
+		return "", false, fmt.Errorf("%w: table %d", ErrNotFound, id)
 	}
-	rec, ok := rows.Get(rowid)
-	return rec, ok, nil
+	t.slots[slot].read = true
+	if h := t.slots[slot].h; h != nil {
+		return h.Get(rowid)
+	}
+	return t.slots[slot].base.Get(rowid)
 }
 
 // Len returns the number of rows of a table as of now, 0 when there is no such
@@ -160,7 +163,8 @@ func (t *txState) rows(id TableID) (*rowTree, error) {
 // published from here on, and every handle refuses to write.
 func (t *txState) finish() *root {
 	t.tally()
-	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots))}
+	t.fileRows()
+	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots)), objects: t.base.objects}
 	for i := range t.slots {
 		if h := t.slots[i].h; h != nil {
 			r.tables[i] = h.publish()

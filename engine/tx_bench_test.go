@@ -22,7 +22,7 @@ func benchRoot(b *testing.B, n int, ids *counter, indexes ...*IndexDef) (*root, 
 	def := testTable("t", 3)
 	def.RowidAlias = 0
 	def.Indexes = indexes
-	tx := testTx(emptyRoot(), ids)
+	tx := testTx(emptyRoot(nil), ids)
 	h := create(b, tx, def)
 	for i, rec := range benchRecords(n) {
 		must(b, h.Insert(int64(i+1), rec))
@@ -110,7 +110,7 @@ func BenchmarkSmallTransaction(b *testing.B) {
 		if err := tx.Handle(id).Insert(int64(1_000_000+i), rec); err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := tx.encode(log.b); err != nil {
+		if _, _, err := tx.encode(log.b, 0); err != nil {
 			b.Fatal(err)
 		}
 		base = tx.finish()
@@ -220,7 +220,7 @@ func BenchmarkEncode(b *testing.B) {
 	for rows := 0; rows < b.N; rows += n {
 		log.b.Truncate(0)
 		tx.stamp++ // as if something was written, so that sums are made again
-		if _, _, err := tx.encode(log.b); err != nil {
+		if _, _, err := tx.encode(log.b, 0); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -231,7 +231,7 @@ func BenchmarkReplay(b *testing.B) {
 		b.Run(fmt.Sprintf("commits=%d/rows=%d/text=%d", bc.commits, bc.rows, bc.payload), func(b *testing.B) {
 			var ids counter
 			log := newTestLog()
-			tx := testTx(emptyRoot(), &ids)
+			tx := testTx(emptyRoot(nil), &ids)
 			def := testTable("t", 3)
 			def.RowidAlias = 0
 			def.Indexes = []*IndexDef{testIndex("i", false, 1)}
@@ -251,7 +251,7 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for b.Loop() {
-				r := newReplay(emptyRoot())
+				r := newReplay(emptyRoot(nil))
 				log.feed(b, r, 0)
 				if _, err := r.root(); err != nil {
 					b.Fatal(err)

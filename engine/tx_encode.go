@@ -58,7 +58,7 @@ func (t *txState) encodeTo(a *appender) (err error) {
 		return t.encodeShards(a)
 	}
 	sh := a.part(0)
-	sh.commit.Records, sh.commit.Contributions, err = t.encode(&sh.builder)
+	sh.commit.Records, sh.commit.Contributions, err = t.encode(&sh.builder, sh.gen.slot)
 	return err
 }
 
@@ -69,8 +69,9 @@ const (
 
 // encode appends the transaction's frames, all but the commit, in the order of
 // the operations, and says what the commit frame has to claim about them.
-// Rows of volatile tables leave no frame. It may be called more than once.
-func (t *txState) encode(b *wal.Builder) (records uint64, contributions []wal.Contribution, err error) {
+// Rows of volatile tables leave no frame. slot is that of the file. It may be
+// called more than once.
+func (t *txState) encode(b *wal.Builder, slot uint32) (records uint64, contributions []wal.Contribution, err error) {
 	if n := t.ops.len(); n >= manyOps {
 		size := n * frameOverhead
 		for i := range n {
@@ -78,6 +79,7 @@ func (t *txState) encode(b *wal.Builder) (records uint64, contributions []wal.Co
 		}
 		b.Reserve(size)
 	}
+	t.beginStaged()
 	for i := range t.ops.len() {
 		o := t.ops.at(i)
 		if o.kind == opSchema {
@@ -88,11 +90,14 @@ func (t *txState) encode(b *wal.Builder) (records uint64, contributions []wal.Co
 			records++
 			continue
 		}
-		def := t.tables[o.table].def
+		h := t.tables[o.table]
+		def := h.def
 		if !def.Durable {
 			continue
 		}
-		if o.kind == opDelete {
+		if h.st != nil {
+			err = h.st.encode(b, slot, def, o)
+		} else if o.kind == opDelete {
 			err = b.Tombstone(uint64(def.ID), def.Version, o.rowid)
 		} else {
 			err = b.Put(uint64(def.ID), def.Version, o.rowid, o.new)

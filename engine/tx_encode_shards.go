@@ -38,6 +38,7 @@ func (t *txState) encodeShards(a *appender) error {
 	}
 	a.tallies = slices.Grow(a.tallies[:0], n*len(t.tables))[:n*len(t.tables)]
 	clear(a.tallies)
+	t.beginStaged()
 	var scratch []byte
 	for i := range t.ops.len() {
 		o := t.ops.at(i)
@@ -45,6 +46,9 @@ func (t *txState) encodeShards(a *appender) error {
 			continue
 		}
 		h := final[o.table]
+		if st := t.tables[o.table].st; st != nil && h == nil {
+			st.step() // passed over
+		}
 		if h == nil || !h.def.Durable {
 			continue
 		}
@@ -55,12 +59,17 @@ func (t *txState) encodeShards(a *appender) error {
 			sum.rows--
 			sum.sum = sum.sum.Sub(row.RowSum(id, o.rowid, colIDs[o.table], o.old, def.RowidAlias, &scratch))
 		}
-		var err error
-		if o.kind == opDelete {
-			err = sh.builder.Tombstone(id, def.Version, o.rowid)
-		} else {
+		if o.kind != opDelete {
 			sum.rows++
 			sum.sum = sum.sum.Add(row.RowSum(id, o.rowid, colIDs[o.table], o.new, def.RowidAlias, &scratch))
+		}
+		var err error
+		switch {
+		case h.st != nil:
+			err = h.st.encode(&sh.builder, sh.gen.slot, def, o)
+		case o.kind == opDelete:
+			err = sh.builder.Tombstone(id, def.Version, o.rowid)
+		default:
 			err = sh.builder.Put(id, def.Version, o.rowid, o.new)
 		}
 		if err != nil {

@@ -95,7 +95,7 @@ func verifyRoot(t tb, r *root) {
 		if table.def != r.schema.tables[i] {
 			t.Errorf("slot %d: the table's definition is not the schema's", i)
 		}
-		table.verify(true, func(text string) { t.Error(text) })
+		must(t, table.verify(true, func(text string) { t.Error(text) }, func(err error) error { return err }))
 	}
 }
 
@@ -114,7 +114,7 @@ func newTestLog() *testLog {
 // commit encodes a transaction and finishes it.
 func (l *testLog) commit(t tb, tx *txState) *root {
 	t.Helper()
-	records, contributions, err := tx.encode(l.b)
+	records, contributions, err := tx.encode(l.b, 0)
 	must(t, err)
 	must(t, l.b.Commit(&wal.Commit{LSN: uint64(tx.lsn), Records: records, Contributions: contributions}))
 	return tx.finish()

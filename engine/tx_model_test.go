@@ -117,7 +117,7 @@ type modelMark struct {
 
 func TestTransactionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := &machine{t: t, log: newTestLog(), base: emptyRoot(), was: model{}, replay: newReplay(emptyRoot())}
+		x := &machine{t: t, log: newTestLog(), base: emptyRoot(nil), was: model{}, replay: newReplay(emptyRoot(nil))}
 		x.begin()
 		t.Repeat(map[string]func(*rapid.T){
 			"":         x.check,
@@ -140,7 +140,7 @@ func TestTransactionModel(t *testing.T) {
 			"rollback": x.rollback,
 		})
 		x.commit(t)
-		again := newReplay(emptyRoot())
+		again := newReplay(emptyRoot(nil))
 		x.log.feed(t, again, 0)
 		got, err := again.root()
 		must(t, err)

@@ -46,7 +46,7 @@ func (t *txState) Apply(c Change) error {
 func (t *txState) carry(def *TableDef) (txSlot, error) {
 	slot, ok := t.schema.slot(def.ID)
 	if !ok {
-		return txSlot{base: newTable(def)}, nil
+		return txSlot{base: newTable(def, t.base.objects)}, nil
 	}
 	was := t.slots[slot]
 	if t.schema.tables[slot] == def {
@@ -64,7 +64,7 @@ func (t *txState) carry(def *TableDef) (txSlot, error) {
 		return txSlot{}, err
 	}
 	h := newTxTable(t, now)
-	h.tally = was.h.tally
+	h.tally, h.st = was.h.tally, was.h.st
 	if h.writable = was.h.writable; h.writable {
 		h.dirty = true
 		h.findMax()
@@ -74,7 +74,7 @@ func (t *txState) carry(def *TableDef) (txSlot, error) {
 
 // current puts a handle's trees together without copying them.
 func (h *TxTable) current() *Table {
-	t := &Table{def: h.def, rows: h.rows, indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
+	t := &Table{def: h.def, rows: h.rows, src: h.source(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
 	for i := range h.indexes {
 		t.indexes[i] = h.indexes[i].tree
 	}
@@ -84,17 +84,18 @@ func (h *TxTable) current() *Table {
 // redefine returns the table under another definition: same rows, indexes
 // that both have, and new ones built.
 func (t *Table) redefine(def *TableDef) (*Table, error) {
-	n := &Table{def: def, rows: t.rows, indexes: make([]*indexTree, len(def.Indexes)), sum: t.sum}
+	n := &Table{def: def, rows: t.rows, src: t.src, indexes: make([]*indexTree, len(def.Indexes)), sum: t.sum}
+	var missing []int
 	for i, ix := range def.Indexes {
 		if _, pos := t.def.Index(ix.ID); pos >= 0 {
 			n.indexes[i] = t.indexes[pos]
-			continue
+		} else {
+			missing = append(missing, i)
 		}
-		tree, _, dup := buildIndex(def, ix, t.rows)
-		if dup {
-			return nil, newUniqueError(def, ix)
-		}
-		n.indexes[i] = tree
+	}
+	err := n.buildIndexes(missing, nil, func(ix *IndexDef, _ [2]int64) error { return newUniqueError(def, ix) })
+	if err != nil {
+		return nil, err
 	}
 	return n, nil
 }

@@ -16,6 +16,7 @@ type TxTable struct {
 	base *Table // last published state, what View returns before the first write
 
 	rows    *rowTree
+	st      *staging // of a keys table, shared with the handles it replaces; else nil
 	indexes []txIndex
 	keys    keyMaker
 	oldKey  []byte
@@ -41,6 +42,9 @@ type TxTable struct {
 // newTxTable makes a handle over a published table.
 func newTxTable(t *txState, base *Table) *TxTable {
 	h := &TxTable{tx: t, seq: uint32(len(t.tables)), def: base.def, base: base, rows: base.rows, tally: new(tally)}
+	if base.src != nil {
+		h.st = newStaging(base.src.objects)
+	}
 	h.keys.alias = base.def.RowidAlias
 	h.indexes = make([]txIndex, len(base.indexes))
 	for i := range h.indexes {
@@ -59,7 +63,11 @@ func (h *TxTable) Len() int { return h.rows.Len() }
 // Get reads a row as of now.
 func (h *TxTable) Get(rowid int64) (row.Record, bool, error) {
 	rec, ok := h.rows.Get(rowid)
-	return rec, ok, nil
+	if h.st == nil || !ok {
+		return rec, ok, nil
+	}
+	rec, _, err := h.st.get(h.def, rowid, rec)
+	return rec, err == nil, err
 }
 
 // MaxRowid returns the largest row id as of now, false when the table is empty.
@@ -114,12 +122,19 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 		}
 		return &LimitError{h.def, h.rows.Len(), false}
 	}
+	stored := h.stored(rec)
 	if !h.hasMax || rowid > h.max {
-		h.rows.Set(rowid, rec)
+		h.rows.Set(rowid, stored)
 		h.max, h.hasMax = rowid, true
-	} else if prev, taken := h.rows.Set(rowid, rec); taken {
+	} else if prev, taken := h.rows.Set(rowid, stored); taken {
 		h.rows.Set(rowid, prev)
+		if h.st != nil {
+			h.st.unstage()
+		}
 		return ErrExists
+	}
+	if h.st != nil {
+		h.st.done(opInsert, rowPlace{})
 	}
 	for i := range h.indexes {
 		h.addEntry(&h.indexes[i], rec, rowid)
@@ -144,15 +159,29 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 			return err
 		}
 	}
-	old, found := h.rows.Set(rowid, rec)
+	old, found := h.rows.Set(rowid, h.stored(rec))
 	if !found {
 		h.rows.Delete(rowid)
+		if h.st != nil {
+			h.st.unstage()
+		}
 		return ErrNotFound
+	}
+	if h.st != nil {
+		was := old
+		var at rowPlace
+		var err error
+		if old, at, err = h.st.get(h.def, rowid, was); err != nil {
+			h.rows.Set(rowid, was)
+			h.st.unstage()
+			return err
+		}
+		h.st.done(opUpdate, at)
 	}
 	for i := range h.indexes {
 		h.moveEntry(&h.indexes[i], old, rec, rowid)
 	}
-	if len(old) <= smallRecord {
+	if h.st == nil && len(old) <= smallRecord {
 		// A leaf that is updated row by row is written anew again and again: the
 		// old record would keep all of its former bytes.
 		old = row.Record(strings.Clone(string(old)))
@@ -160,6 +189,14 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 	h.log(op{kind: opUpdate, table: h.seq, rowid: rowid, old: old, new: rec})
 	h.puts++
 	return nil
+}
+
+// stored returns what the tree stores for a record.
+func (h *TxTable) stored(rec row.Record) row.Record {
+	if h.st != nil {
+		return h.st.stage(rec)
+	}
+	return rec
 }
 
 // maxRecord is the longest record; a variable for tests.
@@ -178,6 +215,16 @@ func (h *TxTable) Delete(rowid int64) error {
 	old, found := h.rows.Delete(rowid)
 	if !found {
 		return ErrNotFound
+	}
+	if h.st != nil {
+		was := old
+		var at rowPlace
+		var err error
+		if old, at, err = h.st.get(h.def, rowid, was); err != nil {
+			h.rows.Set(rowid, was)
+			return err
+		}
+		h.st.done(opDelete, at)
 	}
 	for i := range h.indexes {
 		h.dropEntry(&h.indexes[i], old, rowid)
@@ -202,7 +249,7 @@ func (h *TxTable) freeze() *Table {
 		return h.base
 	}
 	if h.view == nil || h.dirty {
-		h.view = &Table{def: h.def, rows: h.rows.IsoCopy(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
+		h.view = &Table{def: h.def, rows: h.rows.IsoCopy(), src: h.source(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
 		for i := range h.indexes {
 			h.view.indexes[i] = h.indexes[i].tree.IsoCopy()
 		}
@@ -211,12 +258,20 @@ func (h *TxTable) freeze() *Table {
 	return h.view
 }
 
+// source is that of a view as of now.
+func (h *TxTable) source() *source {
+	if h.st == nil {
+		return nil
+	}
+	return h.st.view()
+}
+
 // publish hands the trees over to the new root.
 func (h *TxTable) publish() *Table {
 	if !h.writable {
 		return h.base
 	}
-	t := &Table{def: h.def, rows: h.rows, indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum.Add(h.tally.sum)}
+	t := &Table{def: h.def, rows: h.rows, src: h.tx.base.objects.source(h.def), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum.Add(h.tally.sum)}
 	for i := range h.indexes {
 		t.indexes[i] = h.indexes[i].tree
 	}

@@ -14,7 +14,7 @@ import (
 func tableTx(t *testing.T) (*txState, *TxTable) {
 	t.Helper()
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 2)
 	def.Indexes = []*IndexDef{testIndex("u", true, 0)}
 	return tx, create(t, tx, def)
@@ -75,7 +75,7 @@ func TestPrepareAgain(t *testing.T) {
 	log := newTestLog()
 	must(t, h.Insert(1, testRecord("a", 1)))
 	before := tx.writeStamp()
-	_, first, err := tx.encode(log.b)
+	_, first, err := tx.encode(log.b, 0)
 	must(t, err)
 	if tx.writeStamp() != before {
 		t.Error("encoding counts as a write")
@@ -88,7 +88,7 @@ func TestPrepareAgain(t *testing.T) {
 	}
 	before = tx.writeStamp()
 	log.b.Truncate(0)
-	_, _, err = tx.encode(log.b)
+	_, _, err = tx.encode(log.b, 0)
 	must(t, err)
 	tx.RollbackTo(m)
 	if tx.writeStamp() == before {
@@ -100,7 +100,7 @@ func TestPrepareAgain(t *testing.T) {
 		t.Errorf("contributions %+v, %d rows", first, root.tables[0].Len())
 	}
 	verifyRoot(t, root)
-	r := newReplay(emptyRoot())
+	r := newReplay(emptyRoot(nil))
 	log.feed(t, r, 0)
 	got, err := r.root()
 	must(t, err)
@@ -131,7 +131,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 	must(t, h.Update(1, testRecord("b", 2)))
 	must(t, h.Update(1, testRecord("a", 1)))
-	records, contributions, err := tx.encode(newTestLog().b)
+	records, contributions, err := tx.encode(newTestLog().b, 0)
 	if records != 2 || len(contributions) != 0 || err != nil {
 		t.Errorf("%d records, contributions %+v, %v", records, contributions, err)
 	}
@@ -226,7 +226,7 @@ func TestEndedTransaction(t *testing.T) {
 // of the key or all.
 func TestNullsAreNoRivals(t *testing.T) {
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 2)
 	def.Indexes = []*IndexDef{testIndex("u", true, 0, 1)}
 	h := create(t, tx, def)
@@ -247,7 +247,7 @@ func TestNullsAreNoRivals(t *testing.T) {
 // and the row id in keys.
 func TestRowidAliasInIndex(t *testing.T) {
 	var ids counter
-	tx := testTx(emptyRoot(), &ids)
+	tx := testTx(emptyRoot(nil), &ids)
 	def := testTable("t", 2)
 	def.RowidAlias = 0
 	def.Indexes = []*IndexDef{testIndex("i", false, 1, 0)}

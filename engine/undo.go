@@ -56,6 +56,12 @@ func (t *txState) RollbackTo(m Mark) {
 }
 
 func (h *TxTable) undo(o *op) {
+	before := o.old // what the tree has of the row again
+	if h.st != nil {
+		if was := h.st.undone(); o.kind != opInsert {
+			before = h.st.locator(was)
+		}
+	}
 	switch o.kind {
 	case opInsert:
 		h.rows.Delete(o.rowid)
@@ -66,7 +72,7 @@ func (h *TxTable) undo(o *op) {
 			h.findMax()
 		}
 	case opUpdate:
-		h.rows.Set(o.rowid, o.old)
+		h.rows.Set(o.rowid, before)
 		for i := range h.indexes {
 			h.moveEntry(&h.indexes[i], o.new, o.old, o.rowid)
 		}
@@ -74,7 +80,7 @@ func (h *TxTable) undo(o *op) {
 		if o.kind == opDrop {
 			h.tx.dropped--
 		}
-		h.rows.Set(o.rowid, o.old)
+		h.rows.Set(o.rowid, before)
 		for i := range h.indexes {
 			h.restoreEntry(&h.indexes[i], o.old, o.rowid)
 		}

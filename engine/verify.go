@@ -10,14 +10,17 @@ import (
 // wrong: records that do not decode, trees out of order, an index without an
 // entry for a row or with one too many, equal keys in a unique index, and, where
 // the store keeps one, a fingerprint that the rows do not add up to.
-func (t *Table) verify(summed bool, report func(text string)) {
+//
+// A row of a keys table that cannot be read goes to bad, whose error ends the
+// check.
+func (t *Table) verify(summed bool, report func(text string), bad func(error) error) error {
 	if len(t.indexes) != len(t.def.Indexes) {
 		report(fmt.Sprintf("table %q has %d index trees for %d indexes", t.def.Name, len(t.indexes), len(t.def.Indexes)))
-		return
+		return nil
 	}
-	sound, sum := t.verifyRows(report)
-	if !sound {
-		return // indexes cannot be computed from such records
+	sound, sum, err := t.verifyRows(report, bad)
+	if !sound || err != nil {
+		return err // indexes cannot be computed from such records
 	}
 	if summed && t.def.Durable && sum != t.sum {
 		report(fmt.Sprintf("table %q: fingerprint %x, its rows add up to %x", t.def.Name, t.sum, sum))
@@ -25,9 +28,10 @@ func (t *Table) verify(summed bool, report func(text string)) {
 	for i, ix := range t.def.Indexes {
 		t.verifyIndex(ix, t.indexes[i], report)
 	}
+	return t.verifyEntries(report)
 }
 
-func (t *Table) verifyRows(report func(string)) (sound bool, sum row.Sum) {
+func (t *Table) verifyRows(report func(string), bad func(error) error) (sound bool, sum row.Sum, err error) {
 	var (
 		n       int
 		last    int64
@@ -42,6 +46,15 @@ func (t *Table) verifyRows(report func(string)) (sound bool, sum row.Sum) {
 			sound = false
 		}
 		last = rowid
+		if t.src != nil {
+			if rec, err = t.src.row(t.def, rowid, rec); err != nil {
+				sound = false
+				if err = bad(err); err != nil {
+					return false, sum, err
+				}
+				continue
+			}
+		}
 		if err := rec.Validate(); err != nil {
 			report(fmt.Sprintf("table %q: row %d: %v", t.def.Name, rowid, err))
 			sound = false
@@ -58,11 +71,10 @@ func (t *Table) verifyRows(report func(string)) (sound bool, sum row.Sum) {
 		report(fmt.Sprintf("table %q counts %d rows and has %d", t.def.Name, t.rows.Len(), n))
 		sound = false
 	}
-	return sound, sum
+	return sound, sum, nil
 }
 
-// verifyIndex finds the entry of every row in the index. With as many entries
-// as rows there is then none too many.
+// verifyIndex checks an index by itself.
 func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) {
 	var (
 		n    int
@@ -77,7 +89,7 @@ func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) 
 		}
 		if n > 0 && ix.Unique && len(entry) == len(last) && entry[:len(entry)-rowidSize] == last[:len(last)-rowidSize] {
 			key, rowid := splitEntry(entry)
-			if rec, found := t.rows.Get(rowid); found {
+			if rec, found, err := t.Get(rowid); found && err == nil {
 				var null bool
 				if buf, null = keys.append(buf[:0], ix, rec, rowid); !null {
 					report(fmt.Sprintf("unique index %q has key %x twice", ix.Name, key))
@@ -89,10 +101,21 @@ func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) 
 	if n != tree.Len() || n != t.rows.Len() {
 		report(fmt.Sprintf("index %q counts %d entries and has %d for %d rows", ix.Name, tree.Len(), n, t.rows.Len()))
 	}
-	for it := t.rows.Iter(); it.Next(); {
-		buf, _ = keys.append(buf[:0], ix, it.Value(), it.Key())
-		if !tree.Has(buf) {
-			report(fmt.Sprintf("index %q has no entry for row %d", ix.Name, it.Key()))
-		}
+}
+
+// verifyEntries finds the entry of every row in every index. With as many
+// entries as rows there is then none too many.
+func (t *Table) verifyEntries(report func(string)) error {
+	if len(t.indexes) == 0 {
+		return nil
 	}
+	keys := keyMaker{alias: t.def.RowidAlias}
+	var buf []byte
+	return t.each(func(rowid int64, rec row.Record) {
+		for i, ix := range t.def.Indexes {
+			if buf, _ = keys.append(buf[:0], ix, rec, rowid); !t.indexes[i].Has(buf) {
+				report(fmt.Sprintf("index %q has no entry for row %d", ix.Name, rowid))
+			}
+		}
+	})
 }

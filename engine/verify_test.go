@@ -11,7 +11,7 @@ import (
 func TestVerifyFinds(t *testing.T) {
 	sound := func() *Table {
 		var ids counter
-		tx := testTx(emptyRoot(), &ids)
+		tx := testTx(emptyRoot(nil), &ids)
 		def := testTable("t", 2)
 		def.Indexes = []*IndexDef{testIndex("u", true, 0), testIndex("i", false, 1)}
 		h := create(t, tx, def)
@@ -20,7 +20,7 @@ func TestVerifyFinds(t *testing.T) {
 		}
 		return tx.finish().table(h.def.ID)
 	}
-	sound().verify(true, func(text string) { t.Errorf("sound table: %s", text) })
+	must(t, sound().verify(true, func(text string) { t.Errorf("sound table: %s", text) }, func(err error) error { return err }))
 
 	entry := func(table *Table, ix int, rec row.Record, rowid int64) string {
 		m := keyMaker{alias: -1}
@@ -51,7 +51,7 @@ func TestVerifyFinds(t *testing.T) {
 		table := sound()
 		tc.damage(table)
 		var found []string
-		table.verify(true, func(text string) { found = append(found, text) })
+		must(t, table.verify(true, func(text string) { found = append(found, text) }, func(err error) error { return err }))
 		if !strings.Contains(strings.Join(found, "\n"), tc.want) {
 			t.Errorf("%s: found %q, want something on %q", tc.name, found, tc.want)
 		}

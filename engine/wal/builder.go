@@ -119,6 +119,11 @@ func (b *Builder) Put(table, version uint64, rowid int64, rec row.Record) error 
 	return b.finish(start)
 }
 
+// PutSize returns the bytes the frame of a Put takes.
+func PutSize(table, version uint64, rowid int64, rec row.Record) int64 {
+	return FrameSize(uvarintLen(table) + uvarintLen(version) + uvarintLen(zigzag(rowid)) + len(rec))
+}
+
 // Tombstone appends the end of a row.
 func (b *Builder) Tombstone(table, version uint64, rowid int64) error {
 	start := b.begin(KindTombstone, maxIDs)

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// unknownFrame is how much is read of a record whose size is not known: deltas
+// name the offset of the record before them, not its size.
+const unknownFrame = 512
+
+// window is a piece of a file that was read ahead. Records are cut out of it and
+// go on pointing into it, so its bytes never change; it is replaced as a whole.
+type window struct {
+	slot uint32
+	base int64
+	buf  []byte
+}
+
+// borrow reads the record at a place and verifies it: a frame of that file and
+// offset whose CRC is right. A size of 0 is unknown. The payload belongs to the
+// caller. Every read of a row of a keys table comes through here.
+func (o *objects) borrow(slot uint32, off int64, size uint32, w *window) (wal.Frame, error) {
+	o.reads.Add(1)
+	ob, err := o.at(slot)
+	if err != nil {
+		return wal.Frame{}, err
+	}
+	if w != nil && w.slot == slot && off >= w.base && off < w.base+int64(len(w.buf)) {
+		if f, _, why := ob.check.Frame(w.buf[off-w.base:], off); why == wal.End {
+			return f, nil
+		} // else the window ends here, or is older than the record: the file has the last word
+	}
+	need := int64(size)
+	if need == 0 {
+		need = unknownFrame
+	}
+	for {
+		b := make([]byte, need)
+		n, err := o.readAt(ob, b, off)
+		if err != nil {
+			return wal.Frame{}, err
+		}
+		f, more, why := ob.check.Frame(b[:n], off)
+		if why == wal.Truncated && int64(n) == need && more > need {
+			if size != 0 {
+				why = wal.BadLength // a longer frame than the one that was written here
+			} else {
+				need = more
+				continue
+			}
+		}
+		return f, ob.damage(off, why)
+	}
+}
+
+// damage says what is wrong with a frame, nil when nothing is.
+func (ob *object) damage(off int64, why wal.Reason) error {
+	if why == wal.End {
+		return nil
+	}
+	return &CorruptError{File: ob.path, Offset: off, Reason: why.String() + ", where a row's record should be"}
+}
+
+// ahead reads a piece of a file into the window. A failure leaves it empty: the
+// records are then read one by one, and whoever has the bad one says so.
+func (o *objects) ahead(w *window, slot uint32, from int64, n int) {
+	*w = window{slot: slot, base: from}
+	ob, err := o.at(slot)
+	if err != nil {
+		return
+	}
+	b := make([]byte, n)
+	if n, err = o.readAt(ob, b, from); err == nil {
+		w.buf = b[:n]
+	}
+}

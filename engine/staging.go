@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"unsafe"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// staging is what a transaction did to a keys table. Its rows are records in
+// memory until it is appended; the tree has staged locators for them, which name
+// positions in source.staged. All handles of a table share it.
+//
+// A view sees as many of the records as there were when it was taken, also after
+// a rollback to a mark: up to there the list is only appended to.
+type staging struct {
+	source
+	viewed int // records that a view may see
+
+	steps []rowStep  // one per operation on the table, in their order
+	next  int        // of steps, while the operations are encoded or filed
+	filed []rowPlace // beside source.staged: where the last encoding puts them
+
+	last  gotRow
+	delta wal.Delta // scratch
+	old   row.Decoder
+	new   row.Decoder
+	loc   [maxLocator]byte
+}
+
+// rowStep is what one operation did beside what its op says.
+type rowStep struct {
+	was rowPlace // of the row before it
+	at  int      // position of the new record, -1 for a delete
+}
+
+// gotRow is the row that was read last: an update reads it once more.
+type gotRow struct {
+	rowid int64
+	place rowPlace
+	rec   row.Record
+}
+
+func newStaging(o *objects) *staging { return &staging{source: source{objects: o}} }
+
+// locator returns the locator of a place, valid until the next call. Trees copy
+// what they store.
+func (s *staging) locator(p rowPlace) row.Record {
+	b := appendLocator(s.loc[:0], p)
+	return row.Record(unsafe.String(&b[0], len(b)))
+}
+
+// stage keeps a record and returns its locator.
+func (s *staging) stage(rec row.Record) row.Record {
+	s.staged = append(s.staged, rec)
+	return s.locator(rowPlace{kind: staged, off: int64(len(s.staged) - 1)})
+}
+
+// unstage takes back the last record, unless a view may see it.
+func (s *staging) unstage() {
+	if n := len(s.staged) - 1; n >= s.viewed {
+		s.staged[n] = ""
+		s.staged = s.staged[:n]
+	}
+}
+
+// done notes an operation that was made. was is the place of the row before it.
+func (s *staging) done(kind opKind, was rowPlace) {
+	at := len(s.staged) - 1
+	if kind == opDelete {
+		at = -1
+	}
+	s.steps = append(s.steps, rowStep{was, at})
+}
+
+// undone takes back the last operation and returns the place the row had before.
+func (s *staging) undone() rowPlace {
+	n := len(s.steps) - 1
+	last := s.steps[n]
+	s.steps = s.steps[:n]
+	if last.at >= 0 && last.at == len(s.staged)-1 {
+		s.unstage()
+	}
+	return last.was
+}
+
+// get returns the row of a locator, as of now, and its place.
+func (s *staging) get(def *TableDef, rowid int64, loc row.Record) (row.Record, rowPlace, error) {
+	p, err := parseLocator(string(loc))
+	if err != nil {
+		return "", p, err
+	}
+	if s.last.place == p && s.last.rowid == rowid {
+		return s.last.rec, p, nil
+	}
+	rec, err := s.fold(def, rowid, p, nil)
+	if err == nil && p.kind == filed {
+		s.last = gotRow{rowid, p, rec}
+	}
+	return rec, p, err
+}
+
+// view returns the source of a view taken now.
+func (s *staging) view() *source {
+	v := s.source
+	v.staged = v.staged[:len(v.staged):len(v.staged)]
+	s.viewed = len(v.staged)
+	return &v
+}
+
+// begin starts another encoding, or the filing, of all operations.
+func (s *staging) begin() {
+	s.next = 0
+	if n := len(s.staged); len(s.filed) < n {
+		s.filed = append(s.filed, make([]rowPlace, n-len(s.filed))...)
+	}
+}
+
+// step returns what the next operation did.
+func (s *staging) step() *rowStep {
+	s.next++
+	return &s.steps[s.next-1]
+}
+
+// encode appends the frame of the next operation to the log that ends with b, in
+// the file of a slot, and notes where it is. A changed row whose newest record
+// is in the same file becomes a delta, unless that makes the chain too long or
+// saves nothing: so no chain leaves its file, and the one record more than
+// maxHops is a whole row.
+func (s *staging) encode(b *wal.Builder, slot uint32, def *TableDef, o *op) error {
+	st := s.step()
+	if o.kind == opDelete {
+		return b.Tombstone(uint64(def.ID), def.Version, o.rowid)
+	}
+	was := st.was
+	if was.kind == staged {
+		was = s.filed[was.off] // by an earlier operation of this transaction
+	}
+	start, from := b.Len(), b.Offset()
+	hops := uint8(0)
+	if o.kind == opUpdate && was.kind == filed && was.slot == slot && was.hops < maxHops && s.changed(o) {
+		s.delta.Table, s.delta.Version, s.delta.Rowid, s.delta.Prev = uint64(def.ID), def.Version, o.rowid, uint64(was.off)
+		if err := b.Delta(&s.delta); err != nil {
+			return err
+		}
+		hops = was.hops + 1
+		if int64(b.Len()-start) >= wal.PutSize(uint64(def.ID), def.Version, o.rowid, o.new) {
+			b.Truncate(start)
+			hops = 0
+		}
+	}
+	if hops == 0 {
+		if err := b.Put(uint64(def.ID), def.Version, o.rowid, o.new); err != nil {
+			return err
+		}
+	}
+	s.filed[st.at] = rowPlace{kind: filed, slot: slot, off: from, size: uint32(b.Len() - start), hops: hops}
+	return nil
+}
+
+// changed fills delta with the columns that an update changed, false when it
+// changed all of them or their number. A delta without a column is no record: an
+// update that changed nothing has the first one.
+func (s *staging) changed(o *op) bool {
+	n, err := o.new.Columns()
+	if err != nil {
+		return false
+	}
+	if before, err := o.old.Columns(); err != nil || before != n {
+		return false
+	}
+	s.old.Reset(o.old)
+	s.new.Reset(o.new)
+	cols := s.delta.Columns[:0]
+	for i := range n {
+		if v := s.new.Column(i); v != s.old.Column(i) {
+			cols = append(cols, wal.DeltaColumn{Ordinal: uint32(i), Value: v})
+		}
+	}
+	if len(cols) == 0 && n > 0 {
+		cols = append(cols, wal.DeltaColumn{Value: s.new.Column(0)})
+	}
+	s.delta.Columns = cols
+	return len(cols) > 0 && len(cols) < n
+}
+
+// fileRows replaces the staged locators of a transaction that was appended by
+// those of its frames. The operations are made once more on the trees: the last
+// one of a row is the one that stays.
+func (t *txState) fileRows() {
+	if !t.beginStaged() {
+		return
+	}
+	final := t.finalHandles()
+	for i := range t.ops.len() {
+		o := t.ops.at(i)
+		if o.kind == opSchema {
+			continue
+		}
+		st := t.tables[o.table].st
+		if st == nil {
+			continue
+		}
+		at := st.step().at
+		h := final[o.table]
+		switch {
+		case h == nil: // the table was dropped
+		case o.kind == opDelete:
+			h.rows.Delete(o.rowid)
+		default:
+			h.rows.Set(o.rowid, st.locator(st.filed[at]))
+		}
+	}
+}
+
+// beginStaged starts another pass over all operations, false when none is on a
+// keys table.
+func (t *txState) beginStaged() (some bool) {
+	for _, h := range t.tables {
+		if st := h.st; st != nil && len(st.steps) > 0 {
+			st.begin()
+			some = true
+		}
+	}
+	return some
+}
