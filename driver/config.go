@@ -47,6 +47,10 @@ type Config struct {
 	// Shards is the number of logs, 1 to 64, fixed when the store is made; 0
 	// means 1 then, and as many as there are when the store exists.
 	Shards int
+	// Resident is "all" (the default) or "keys": what of the tables that are made
+	// through the connection, and do not say it themselves, is kept in memory.
+	// See the package's documentation of tables with resident=keys.
+	Resident string
 	// TimeFormat says how a time.Time is stored: "rfc3339" (the default),
 	// "sqlite", "unix", "unix_milli", "unix_micro", "unix_nano", or "none": as
 	// rfc3339, but columns are read as they are stored.
@@ -104,6 +108,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Shards == 0 {
 		c.Shards = 1
+	}
+	if c.Resident == "" {
+		c.Resident = "all"
 	}
 	if c.Pushdown == "" {
 		c.Pushdown = "on"

@@ -32,6 +32,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	foreign_keys     off                                                off
 	generation_size  bytes, KiB, MiB, GiB                               64MiB
 	shards           1 to 64 logs, fixed when the store is made         1
+	resident         all, keys: of tables made without the option       all
 	pushdown         on; off: SQLite compares and sorts whole tables    on
 	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
 	                 unix_nano, none: read as stored
@@ -147,6 +148,26 @@ durable table cannot refer to a volatile one), ErrTableDiffers (IF NOT EXISTS on
 a table with other options), ErrNoDataPath (a durable table in a store without a
 path) and ErrEphemeral tell the kinds.
 
+# Tables larger than memory
+
+CREATE VIRTUAL TABLE t USING tidemark(columns …, resident=keys) makes a table of
+which only row ids and indexes are kept in memory, unique ones included. Its rows
+are read from the log when a statement asks for them; the pages of the files that
+the system caches are the only copy in memory. With the key resident=keys, tables
+that do not say it themselves are made so, CREATE TABLE included, except
+sqlite_sequence and volatile tables. Durable tables only: durable=false with
+resident=keys is refused, and so is a keys table in a store without a directory.
+
+Such a table answers every statement as any other does. An update of a few columns
+writes those columns, up to 16 times in a row before the whole row is written
+again, so a read takes at most 17 records of the log.
+
+Use keys to fit more, not to go faster: a row in memory is always quicker than one
+in a file, and where memory is short the log's pages need some of it, too. A
+damaged record of such a table is found when it is read, at open at the latest: a
+*CorruptError, never another row. Rows still open when the store is closed end
+with an error.
+
 # Upgrading
 
 Opening a store with a newer version of this package upgrades its catalog, one
@@ -156,7 +177,8 @@ program of an older version then refuses the store.
 # Caveats
 
   - One process at a time has a store open; a second one gets ErrBusy.
-  - All rows are kept in memory, and every row of the log is replayed at open.
+  - All rows but those of resident=keys tables are kept in memory, and the log
+    is replayed at open.
     Nothing removes superseded rows from disk yet.
   - Foreign keys are kept and shown, not enforced. UPSERT, RETURNING, ALTER
     TABLE, generated columns, partial and expression indexes and triggers on

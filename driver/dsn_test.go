@@ -103,7 +103,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?at=x", true, []string{"at"}},
 		{"d?compact=auto", true, []string{"compact"}},
 		{"d?index_catchup=required", true, []string{"index_catchup"}},
-		{"d?resident=all", true, []string{"resident"}},
+		{"d?resident=some", false, []string{"resident", "all", "keys"}},
 		{"d?memory_budget=1GiB", true, []string{"memory_budget"}},
 		{"d?migrations=x", true, []string{"migrations"}},
 		{"d?mode=rw&mode=rw", false, []string{"key mode is given twice"}},

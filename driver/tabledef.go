@@ -16,7 +16,7 @@ func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine
 		if err := sh.db.Exec("SAVEPOINT ddl"); err != nil {
 			return err
 		}
-		changes, err = sh.run(s, schema)
+		changes, err = sh.run(s, schema, c.residence())
 		sh.schema = nil // it shows what comes after schema, see adopt, or is to be compared
 		c.shadowTurn = sh.turn
 		if err == nil {
@@ -30,15 +30,27 @@ func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine
 	return changes, err
 }
 
-// run executes a statement on the shadow and returns what it changed.
-func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
-	text, virtual, kept := st.Text, st.Kind == sqltext.CreateVirtual, storage{durable: true}
+// residence is where rows of tables live that are made without saying.
+func (c *conn) residence() engine.Resident {
+	if c.sh.cfg.Resident == "keys" {
+		return engine.ResidentKeys
+	}
+	return engine.ResidentAll
+}
+
+// run executes a statement on the shadow and returns what it changed. Tables that
+// do not say where their rows live get resident.
+func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema, resident engine.Resident) ([]engine.Change, error) {
+	text, virtual, kept := st.Text, st.Kind == sqltext.CreateVirtual, storage{durable: true, unsaid: true}
 	if virtual {
 		plain, options, err := virtualAsPlain(st)
 		if err != nil {
 			return nil, err
 		}
 		text, kept = plain, options
+	}
+	if kept.unsaid && kept.durable {
+		kept.resident = resident
 	}
 	if st.Kind == sqltext.AlterTable { // SQLite's own refusals come first
 		probe, _, err := s.db.Prepare(text)
@@ -95,9 +107,9 @@ func (s *shadow) createdTable(st *sqltext.Stmt, schema *engine.Schema, virtual b
 	}
 	if virtual {
 		def.SQL = "CREATE VIRTUAL TABLE " + st.Tail()
-		def.Durable, def.Resident = kept.durable, kept.resident
 		def.MaxRows, def.OnFull = kept.maxRows, kept.onFull
 	}
+	def.Durable, def.Resident = kept.durable, kept.resident
 	if err := s.checkStorage(def, schema); err != nil {
 		return nil, err
 	}

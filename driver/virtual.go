@@ -19,6 +19,7 @@ type storage struct {
 	resident engine.Resident
 	maxRows  int64 // 0 for no limit
 	onFull   engine.OnFull
+	unsaid   bool // resident was not written: the connection's default
 }
 
 // legalOptions is what may be written.
@@ -33,7 +34,7 @@ func virtualAsPlain(s *sqltext.Stmt) (plain string, st storage, err error) {
 		e.Hint = "a store's tables are USING tidemark(columns …); other modules work in temp: CREATE VIRTUAL TABLE temp." + s.Target.Name + " USING " + module
 		return "", st, e
 	}
-	st = storage{durable: true}
+	st = storage{durable: true, unsaid: true}
 	var columns []string
 	given := map[string]bool{}
 	for _, arg := range args {
@@ -71,9 +72,9 @@ func (st *storage) set(table, word, value string) error {
 	case word == "durable" && (v == "true" || v == "false"):
 		st.durable = v == "true"
 	case word == "resident" && v == "all":
-		st.resident = engine.ResidentAll
+		st.resident, st.unsaid = engine.ResidentAll, false
 	case word == "resident" && v == "keys":
-		st.resident = engine.ResidentKeys
+		st.resident, st.unsaid = engine.ResidentKeys, false
 	case word == "max_rows":
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 {
@@ -103,9 +104,6 @@ func optionError(table, format string, args ...any) *Error {
 func (s *shadow) checkStorage(def *engine.TableDef, schema *engine.Schema) error {
 	if err := s.home.accept(def); err != nil {
 		return err
-	}
-	if def.Resident == engine.ResidentKeys {
-		return refuse("resident=keys", "leave it out or write resident=all: rows stay in memory")
 	}
 	if !def.Durable && def.AutoIncrement {
 		e := newError("", ErrGeneric, "table %s: AUTOINCREMENT with durable=false: the numbers used would be forgotten at a restart", def.Name)
@@ -214,7 +212,10 @@ func (c *conn) sameStorage(s *sqltext.Stmt, schema *engine.Schema) error {
 	if err != nil {
 		return err
 	}
-	has := storage{o.Table.Durable, o.Table.Resident, o.Table.MaxRows, o.Table.OnFull}
+	has := storage{durable: o.Table.Durable, resident: o.Table.Resident, maxRows: o.Table.MaxRows, onFull: o.Table.OnFull}
+	if st.unsaid { // nothing is promised
+		st.resident, st.unsaid = has.resident, false
+	}
 	if st == has {
 		return nil
 	}

@@ -24,6 +24,12 @@ type Metrics struct {
 
 	RowsDropped uint64 // by on_full=drop_oldest, in commits
 
+	// Of resident=keys tables: rows read from the log, the deltas on the way to
+	// their whole records, and all records read, also ones that turned out bad.
+	Folds uint64
+	Hops  uint64
+	Reads uint64
+
 	RecoveredBytes int64 // read at open
 	DroppedBytes   int64 // of unsynced tails, at open
 }
@@ -47,6 +53,7 @@ func (s *Store) Metrics() Metrics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.stats
+	m.Folds, m.Hops, m.Reads = s.objects.folds.Load(), s.objects.hops.Load(), s.objects.reads.Load()
 	m.Head, m.Durable = s.head.Load().lsn, s.synced.Load().lsn
 	return m
 }

@@ -25,14 +25,17 @@ func (s *Scanner) locate(buf []Entry) error {
 	return nil
 }
 
-// Load reads the records of the last block, which is buf as NextIDs left it, if
-// they were not read with it.
+// Unloaded reports whether the rows of the last block have no records yet.
+func (s *Scanner) Unloaded() bool { return len(s.places) > 0 }
+
+// Load reads the records of the last block, if they were not read with it. buf
+// is the block as NextIDs left it, or its first entries.
 func (s *Scanner) Load(buf []Entry) error {
-	if len(s.places) == 0 || len(s.places) != len(buf) {
-		return nil // they are there
+	if len(s.places) == 0 {
+		return nil
 	}
 	src, def := s.table.src, s.table.def
-	for i := range buf {
+	for i := range buf[:min(len(buf), len(s.places))] {
 		p := s.places[i]
 		if p.kind == filed && !s.ahead.covers(p) {
 			s.readAhead(s.places[i:])

@@ -32,6 +32,7 @@ type cursor struct {
 	n, i  int // entries in buf, and the current one; i >= n is the end
 	next  int // size of the next block, 0 when there is none
 	read  bool
+	bare  bool // the entries in buf have no records yet: see load
 	alias int
 	dec   row.Decoder
 
@@ -122,7 +123,7 @@ func (q *cursor) release() {
 // rewind prepares the cursor for another xFilter.
 func (q *cursor) rewind() {
 	clear(q.buf[:q.n])
-	q.n, q.i, q.next, q.read = 0, 0, 0, false
+	q.n, q.i, q.next, q.read, q.bare = 0, 0, 0, false, false
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
@@ -190,7 +191,7 @@ func (q *cursor) interrupted() error {
 
 // block fetches the next block.
 func (q *cursor) block() error {
-	q.i, q.read = 0, false
+	q.i, q.read, q.bare = 0, false, false
 	if q.next == 0 {
 		clear(q.buf[:q.n])
 		q.n = 0
@@ -204,7 +205,10 @@ func (q *cursor) block() error {
 	case q.keyed != nil:
 		q.n, err = q.scan.NextKeys(q.buf[:q.next], q.keys)
 	default:
-		q.n, err = q.scan.Next(q.buf[:q.next])
+		q.n, err = q.scan.NextIDs(q.buf[:q.next])
+		if q.bare = err == nil && q.scan.Unloaded(); q.bare && len(q.tests) > 0 {
+			err = q.load()
+		}
 	}
 	if q.n < had {
 		clear(q.buf[q.n:had])
@@ -222,6 +226,13 @@ func (q *cursor) block() error {
 		q.next = min(q.next*4, fullBlock)
 	}
 	return nil
+}
+
+// load reads the rows of a block of a table that keeps none in memory. What only
+// counts them, or reads their ids, does without.
+func (q *cursor) load() error {
+	q.bare = false
+	return q.scan.Load(q.buf[:q.n])
 }
 
 // nextID returns the next rowid of the list or of a chain in a hash table.
@@ -330,6 +341,13 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 		q.c.setResult(tls, ctx, v)
 	default:
 		if !q.read {
+			if q.bare {
+				if err := q.load(); err != nil {
+					q.c.note(err)
+					rc = lib.SQLITE_ERROR
+					break
+				}
+			}
 			q.dec.Reset(q.buf[q.i].Rec)
 			q.read = true
 		}
