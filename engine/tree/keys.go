@@ -38,18 +38,25 @@ func (k *Keys) Has(entry []byte) bool {
 // Set adds a copy of an entry, unless it is there.
 func (k *Keys) Set(entry []byte) {
 	k.t.keyed = true
-	set(&k.t, keyHead(entry), entry)
+	if _, had := set(&k.t, keyHead(entry), entry); !had {
+		k.t.weigh(len(entry))
+	}
 }
 
 // SetString is Set.
 func (k *Keys) SetString(entry string) {
 	k.t.keyed = true
-	set(&k.t, keyHead(entry), entry)
+	if _, had := set(&k.t, keyHead(entry), entry); !had {
+		k.t.weigh(len(entry))
+	}
 }
 
 // Delete removes an entry and reports whether it was there.
 func (k *Keys) Delete(entry []byte) bool {
 	_, had := remove(&k.t, keyHead(entry), entry)
+	if had {
+		k.t.weigh(-len(entry))
+	}
 	return had
 }
 

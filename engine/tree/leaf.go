@@ -31,12 +31,15 @@ const maxNarrow = 1<<16 - 1
 // Heads and slots are arrays of the full size, since growing them by and by
 // leaves holes of many sizes behind.
 type leaf struct {
-	own   *mark
-	n     int              // entries
-	live  int              // bytes of theirs
-	data  string           // the bytes of buf as of this leaf
-	buf   *strings.Builder // nil when there is nothing to append to
-	wide  *[maxEntries]wideSlot
+	own  *mark
+	n    int              // entries
+	live int              // bytes of theirs
+	data string           // the bytes of buf as of this leaf
+	buf  *strings.Builder // nil when there is nothing to append to
+	wide *[maxEntries]wideSlot
+
+	loaded bool // made together with others, see loader
+
 	heads [maxEntries]uint64
 	slots [maxEntries]slot // unless wide
 }

@@ -42,6 +42,7 @@ func (l *loader) add(head uint64, entry string) {
 	}
 	l.heads, l.entries = append(l.heads, head), append(l.entries, entry)
 	l.bytes += len(entry)
+	l.t.size.bytes += len(entry)
 }
 
 // flush makes leaves of the entries at hand, all of about one size.
@@ -58,7 +59,7 @@ func (l *loader) flush() {
 		}
 		f := &l.group[0]
 		l.group = l.group[1:]
-		f.own = l.t.own
+		f.own, f.loaded = l.t.own, true
 		f.n = (len(heads) + leaves - 1) / leaves
 		copy(f.heads[:], heads[:f.n])
 		for i, e := range entries[:f.n] {
@@ -78,6 +79,7 @@ func (l *loader) flush() {
 
 // append puts a leaf behind the others.
 func (l *loader) append(f *leaf) {
+	l.t.size.over += l.t.over(f)
 	head, tail := f.least(l.t.keyed)
 	n := l.open(0, head, tail)
 	n.leaves = append(n.leaves, f)
@@ -121,6 +123,7 @@ func (l *loader) finish() base {
 		}
 		l.close(level)
 	}
+	l.t.weigh(0)
 	return l.t
 }
 

@@ -36,12 +36,14 @@ func (r *Rows) Get(id int64) (row.Record, bool) {
 // Set stores a copy of a record and returns the one the row had.
 func (r *Rows) Set(id int64, rec row.Record) (row.Record, bool) {
 	old, had := set(&r.t, rowHead(id), string(rec))
+	r.t.weigh(len(rec) - len(old))
 	return row.Record(old), had
 }
 
 // Delete removes a row and returns its record.
 func (r *Rows) Delete(id int64) (row.Record, bool) {
 	old, had := remove(&r.t, rowHead(id), "")
+	r.t.weigh(-len(old))
 	return row.Record(old), had
 }
 

@@ -7,6 +7,7 @@ type base struct {
 	root  *inner
 	own   *mark
 	keyed bool
+	size  size
 
 	// The last leaf and the nodes above it, while all of them may be changed in
 	// place: entries that come in ascending order go there without a search.
@@ -18,7 +19,7 @@ type base struct {
 // of the other afterwards.
 func (t *base) isoCopy() base {
 	t.own, t.edge = new(mark), nil
-	return base{root: t.root, own: new(mark), keyed: t.keyed}
+	return base{root: t.root, own: new(mark), keyed: t.keyed, size: t.size}
 }
 
 func (t *base) len() int {
@@ -64,7 +65,9 @@ func (t *base) mutableLeaf(p **leaf) *leaf {
 // the entry that had the key.
 func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
 	if l := t.edge; l != nil && head > l.heads[l.n-1] && !l.crowded(len(b)) {
+		was := t.over(l)
 		insert(l, l.n, head, b)
+		t.size.over += t.over(l) - was
 		for _, n := range t.above {
 			n.count++
 		}
@@ -75,6 +78,7 @@ func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
 	}
 	if t.root == nil {
 		t.root = &inner{own: t.own, leaves: []*leaf{{own: t.own}}}
+		t.size.over = t.over(t.root.leaves[0])
 	}
 	old, had, right, sep, tail := put(t, &t.root, head, b)
 	if right != nil {
@@ -108,7 +112,12 @@ func put[K bytesLike](t *base, p **inner, head uint64, b K) (old string, had boo
 	at := child(n, t.keyed, head, b)
 	grown := false
 	if n.leaves != nil {
+		was := t.over(n.leaves[at])
 		old, had, grown = putLeaf(t, n, at, head, b)
+		t.size.over += t.over(n.leaves[at]) - was
+		if grown {
+			t.size.over += t.over(n.leaves[at+1])
+		}
 	} else {
 		var kid *inner
 		if old, had, kid, sep, tail = put(t, &n.kids[at], head, b); kid != nil {
@@ -188,10 +197,12 @@ func take[K bytesLike](t *base, p **inner, head uint64, key K) (old string) {
 	n.count--
 	at := child(n, t.keyed, head, key)
 	if n.leaves != nil {
+		was := t.over(n.leaves[at])
 		l := t.mutableLeaf(&n.leaves[at])
 		i, _ := search(l, t.keyed, head, key)
 		old = l.entry(i)
 		l.remove(i)
+		t.size.over += t.over(l) - was
 		if l.n < few && !t.joinLeaves(n, at-1) {
 			t.joinLeaves(n, at)
 		}
@@ -212,12 +223,19 @@ func (t *base) joinLeaves(n *inner, i int) bool {
 	a, b := n.leaves[i], n.leaves[i+1]
 	switch {
 	case a.n == 0 || b.n == 0:
+		if a.n == 0 {
+			b = a
+		}
+		t.size.over -= t.over(b)
 		n.drop(i, a.n == 0, t.keyed)
 		return true
 	case a.n+b.n > maxEntries*3/4 || a.live+b.live > maxBytes*3/4:
 		return false
 	}
-	t.mutableLeaf(&n.leaves[i]).absorb(b)
+	was := t.over(a) + t.over(b)
+	a = t.mutableLeaf(&n.leaves[i])
+	a.absorb(b)
+	t.size.over += t.over(a) - was
 	n.drop(i, false, t.keyed)
 	return true
 }

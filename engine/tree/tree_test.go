@@ -21,7 +21,9 @@ func check(t interface{ Fatalf(string, ...any) }, b *base) {
 	if b.root == nil {
 		return
 	}
+	bytes, over := 0, 0
 	checkLeaf := func(l *leaf) {
+		bytes, over = bytes+int(l.live), over+b.over(l)
 		live := 0
 		for i := range l.n {
 			live += l.size(i)
@@ -75,6 +77,9 @@ func check(t interface{ Fatalf(string, ...any) }, b *base) {
 		return deep
 	}
 	walk(b.root)
+	if b.size.bytes != bytes || b.size.over != over {
+		t.Fatalf("counts %d and %d bytes, has %d and %d", b.size.bytes, b.size.over, bytes, over)
+	}
 }
 
 func sortedIDs(m map[int64]row.Record) []int64 { return slices.Sorted(maps.Keys(m)) }
