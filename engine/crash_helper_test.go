@@ -96,6 +96,15 @@ func (r *crashRun) holdKinds(kinds vfs.Kind) {
 	r.mu.Unlock()
 }
 
+func (r *crashRun) holds() bool {
+	if r.sched != nil {
+		return r.sched.holds()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held != nil
+}
+
 func (r *crashRun) release() {
 	if r.sched != nil {
 		r.sched.hold(0)
@@ -118,6 +127,9 @@ func (r *crashRun) follow(s *schedule) {
 func (r *crashRun) commit(t testing.TB, s *Store, f func(tx *Tx) error) LSN {
 	t.Helper()
 	lsn := update(t, s, f)
+	if r.holds() || lsn%2 == 0 {
+		nudge(s)
+	}
 	r.states[lsn] = dump(s.Head())
 	if len(s.log.participants) > 1 {
 		r.wide++

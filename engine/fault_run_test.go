@@ -117,7 +117,11 @@ func (f *faulty) transaction(t *testing.T, s *Store, body func(tx *Tx) error) {
 		return
 	}
 	f.states[tx.Base()+1] = dumpTx(tx)
-	f.pending = append(f.pending, tx.Commit())
+	lsn := tx.Commit()
+	f.pending = append(f.pending, lsn)
+	if s.Poisoned() == nil && (f.sched.holds() || lsn%2 == 0) {
+		nudge(s)
+	}
 }
 
 // wait waits for what was committed.

@@ -128,6 +128,7 @@ func TestFencePoisonedMeanwhile(t *testing.T) {
 			return nil
 		})
 		lsn := update(t, s, put("t", 1, 1, "x"))
+		nudge(s)
 		<-entered
 		s.poison(errFence)
 		s.poison(syscall.EIO)

@@ -67,10 +67,10 @@ var commitFences = []fencesOf{
 	}},
 	{"syncer.go", ".", []fence{
 		{"a commit is acknowledged after the sync", `if err := syncFiles(b.files); err != nil {`, `if err := error(nil); err != nil {`, "TestCrashAtEveryOperation"},
-		{"a batch is claimed after the sync", `		if err := syncFiles(b.files); err != nil {`, `		s.synced.Store(&b.last)
-		if err := syncFiles(b.files); err != nil {`, "TestFenceEveryShardIsSynced"},
-		{"a failed sync poisons", `			s.poison(err)
-			continue`, `			_ = err`, "TestFenceEveryShardIsSynced"},
+		{"a batch is claimed after the sync", `	if err := syncFiles(b.files); err != nil {`, `	s.synced.Store(&b.last)
+	if err := syncFiles(b.files); err != nil {`, "TestFenceEveryShardIsSynced"},
+		{"a failed sync poisons", `		s.poison(err)
+		return false`, `		_ = err`, "TestFenceEveryShardIsSynced"},
 		{"what was appended may be there", `	p.attempted = next.lsn
 	if p.cause`, `	if p.cause`, "TestFailedSync"},
 		{"a poisoned store goes nowhere", `	if p.cause != nil {
@@ -95,8 +95,7 @@ var commitFences = []fencesOf{
 `, ``, "TestFenceEveryShardIsSynced"},
 		{"a failed sync of any file counts", `for _, err := range errs {`, `for _, err := range errs[:1] {`, "TestFenceEveryShardIsSynced"},
 		{"a poisoned store publishes nothing", `	if s.pipe.cause != nil {
-		s.mu.Unlock()
-		return
+		return false
 	}
 	if b.root`, `	if b.root`, "TestFencePoisonedMeanwhile"},
 		{"rows are visible before the waiters wake", `	if b.root != nil {
@@ -134,10 +133,27 @@ var commitFences = []fencesOf{
 		{"a schema change is acknowledged after its sync", `s.durable.Load().lsn < lsn || s.isSchemaChange(lsn)`, `s.durable.Load().lsn < lsn`, "TestRelaxedPoison"},
 		{"a schema change is not acknowledged at once", `s.durable.Load().lsn >= lsn && !s.isSchemaChange(lsn)`, `s.durable.Load().lsn >= lsn`, "TestFenceSchemaChangeIsSynced"},
 		{"what was never written is refused", `	case p.cause != nil && lsn > p.attempted:
-		return nil, p.cause
+		return nil, false, p.cause
 `, ``, "TestFailedSync"},
-		{"what may be there is unknown", `		return nil, unknownOutcome(lsn, p.cause)`, `		return nil, p.cause`, "TestFailedAppend"},
+		{"what may be there is unknown", `		return nil, false, unknownOutcome(lsn, p.cause)`, `		return nil, false, p.cause`, "TestFailedAppend"},
 		{"a waiter of a failed batch has no outcome", `return unknownOutcome(lsn, b.err)`, `return b.err`, "TestFailedSync"},
+		{"whoever waits sees to the sync", `		if mine {`, `		if mine && b == nil {`, "TestWaiterSyncs"},
+		{"one batch is synced at a time", `case lead && !p.busy && `, `case lead && `, "TestWaiterSyncs"},
+		{"the syncer waits for a waiter's sync", `for p.busy || !p.due(s.opts.Sync) {`, `for !p.due(s.opts.Sync) {`, "TestCloseWaitsForAWaiter"},
+		{"the syncer goes on behind a waiter", `	if p.stop || p.due(s.opts.Sync) {
+		p.work.Signal()
+	}
+`, ``, "TestWaiterSyncs"},
+		{"Close waits for a waiter's sync", `if p.stop && !p.busy {`, `if p.stop {`, "TestCloseWaitsForAWaiter"},
+		{"a commit without a waiter is synced with the next", `		if !p.busy && b.commits > 1 {
+			p.work.Signal()
+		}
+`, ``, "TestWaiterSyncs"},
+		{"who has a deadline does not sync", `s.batchOf(lsn, ctx.Done() == nil)`, `s.batchOf(lsn, true)`, "TestDeadlineOfAWaiter"},
+		{"who has a deadline tells the syncer", `		if !p.busy && p.due(s.opts.Sync) {
+			p.work.Signal()
+		}
+`, ``, "TestDeadlineOfAWaiter"},
 		{"a wait that ends has no outcome", `return unknownOutcome(lsn, ctx.Err())`, `return ctx.Err()`, "TestVisibleOnlyWhenDurable"},
 	}},
 	{"sync_mode.go", ".", []fence{

@@ -103,6 +103,12 @@ func (s *schedule) change(f func()) {
 
 func (s *schedule) hold(kinds vfs.Kind) { s.change(func() { s.held = kinds }) }
 
+func (s *schedule) holds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held != 0
+}
+
 // stop is called before an operation.
 func (s *schedule) stop(kind vfs.Kind, name string) {
 	w := &stopped{kind, name, make(chan struct{})}

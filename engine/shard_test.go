@@ -89,6 +89,7 @@ func TestRowsTogether(t *testing.T) {
 		before := count(s.Durable(), "t")
 		syncs := f.Count(vfs.OpSyncData)
 		lsn := update(t, s, all(steps...))
+		nudge(s)
 		eventually(t, "the syncs of the other shards", func() bool { return f.Count(vfs.OpSyncData) >= syncs+2 })
 		if n := count(s.Durable(), "t"); n != before {
 			t.Errorf("%d rows are visible before shard %d is synced", n-before, last)

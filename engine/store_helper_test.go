@@ -137,6 +137,21 @@ func tryUpdate(s *Store, f func(tx *Tx) error) (LSN, error) {
 	return tx.Commit(), nil
 }
 
+// nudge lets the syncer take what gathered, as a waiter with a deadline does,
+// unless a batch is under way. Otherwise whoever waits syncs.
+func nudge(s *Store) {
+	for {
+		s.mu.Lock()
+		taken := s.pipe.busy || !s.pipe.due(s.opts.Sync)
+		s.pipe.work.Signal()
+		s.mu.Unlock()
+		if taken {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
 func wait(t testing.TB, s *Store, lsn LSN) {
 	t.Helper()
 	if err := s.WaitDurable(context.Background(), lsn); err != nil {

@@ -58,6 +58,7 @@ func TestVisibleOnlyWhenDurable(t *testing.T) {
 		return nil
 	})
 	first := update(t, s, put("t", 1, 1, "a"))
+	nudge(s)
 	<-entered
 	if n := count(s.Durable(), "t"); n != 0 {
 		t.Errorf("%d rows are visible before the sync", n)

@@ -26,11 +26,18 @@ func newBatch() *batch { return &batch{done: make(chan struct{})} }
 // Commits gather in one batch while the one before is being synced. There is
 // no timer: the batch grows by what arrives during a sync, and a lone writer
 // is synced at once. (SyncNormal has one, and SyncOff syncs on demand.)
+//
+// At most one batch is inflight. It is the syncer's, or that of a waiter who
+// found nothing inflight and syncs what he waits for himself: a lone writer has
+// his answer without a word between goroutines. The syncer goes on where a
+// waiter leaves off. With SyncFull a commit that nobody waits for is synced with
+// the next one, or by what ends a generation or the store.
 type pipeline struct {
 	work      sync.Cond // the syncer waits on it; its lock is Store.mu
 	gathering *batch
 	inflight  *batch
-	attempted LSN // highest LSN of which bytes may be in the file
+	busy      bool // somebody syncs a batch, or tells of it
+	attempted LSN  // highest LSN of which bytes may be in the file
 	stop      bool
 	cause     error // of the poison
 
@@ -92,7 +99,11 @@ func (s *Store) appended(next *root, ddl bool, dropped uint64) {
 	}
 	switch {
 	case s.opts.Sync == SyncFull:
-		p.work.Signal()
+		// A word to the syncer costs more than all the rest of a commit: it is
+		// left to the waiter, unless a commit before this one has none.
+		if !p.busy && b.commits > 1 {
+			p.work.Signal()
+		}
 	case ddl:
 		p.hurry()
 	case s.opts.Sync == SyncNormal && b.commits == 1:
@@ -108,12 +119,40 @@ func (s *Store) syncLoop() {
 		if b == nil {
 			return
 		}
-		if err := syncFiles(b.files); err != nil {
-			s.poison(err)
-			continue
+		if s.sync(b) {
+			// Those who waited go first: many have appended their next commits
+			// before the next sync begins, which then carries all of them instead
+			// of half.
+			runtime.Gosched()
+			s.writeLock(b.last.lsn)
 		}
-		s.published(b)
+		s.mu.Lock()
+		s.pipe.busy = false
+		s.mu.Unlock()
 	}
+}
+
+// lead syncs a batch on behalf of the waiter who took it.
+func (s *Store) lead(b *batch) {
+	if s.sync(b) {
+		s.writeLock(b.last.lsn)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &s.pipe
+	p.busy = false
+	if p.stop || p.due(s.opts.Sync) {
+		p.work.Signal()
+	}
+}
+
+// sync makes a batch durable and reports true, or poisons the engine.
+func (s *Store) sync(b *batch) bool {
+	if err := syncFiles(b.files); err != nil {
+		s.poison(err)
+		return false
+	}
+	return s.published(b)
 }
 
 // syncFiles syncs what was appended to some files, side by side: that is what
@@ -150,25 +189,31 @@ func (s *Store) nextBatch() *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
-	for !p.due(s.opts.Sync) {
-		if p.stop {
+	for p.busy || !p.due(s.opts.Sync) {
+		if p.stop && !p.busy {
 			return nil
 		}
 		p.work.Wait()
 	}
+	return p.take()
+}
+
+// take makes what gathered the batch that is synced now. The caller holds mu.
+func (p *pipeline) take() *batch {
 	b := p.gathering
-	p.urgent = false
+	p.urgent, p.busy = false, true
 	p.inflight, p.gathering = b, newBatch()
 	return b
 }
 
 // published makes a synced batch visible, unless it is already, and wakes its
 // waiters, in this order: whoever was acknowledged finds his rows in Durable.
-func (s *Store) published(b *batch) {
+// A poison that came before says no.
+func (s *Store) published(b *batch) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.pipe.cause != nil {
-		s.mu.Unlock()
-		return
+		return false
 	}
 	if b.root != nil {
 		s.durable.Store(b.root)
@@ -178,12 +223,7 @@ func (s *Store) published(b *batch) {
 	s.stats.synced(b.commits)
 	close(b.done)
 	s.chores.published(&b.last)
-	s.mu.Unlock()
-	// Those who waited go first: the one writer there is has its answer sooner,
-	// and many have appended their next commits before the next sync begins,
-	// which then carries all of them instead of half.
-	runtime.Gosched()
-	s.writeLock(b.last.lsn)
+	return true
 }
 
 // writeLock tells read-only processes how far the log is durable. They fall
@@ -258,9 +298,13 @@ func (s *Store) Acknowledged(lsn LSN) bool {
 // nothing of the commit was written.
 func (s *Store) WaitDurable(ctx context.Context, lsn LSN) error {
 	if s.synced.Load().lsn < lsn && (s.durable.Load().lsn < lsn || s.isSchemaChange(lsn)) {
-		b, err := s.batchOf(lsn)
+		// Who syncs himself cannot leave before the sync ends.
+		b, mine, err := s.batchOf(lsn, ctx.Done() == nil)
 		if err != nil {
 			return err
+		}
+		if mine {
+			s.lead(b)
 		}
 		if b != nil {
 			select {
@@ -276,22 +320,30 @@ func (s *Store) WaitDurable(ctx context.Context, lsn LSN) error {
 	return s.waitProjected(ctx, lsn)
 }
 
-// batchOf returns the batch a commit is in, nil when it is synced.
-func (s *Store) batchOf(lsn LSN) (*batch, error) {
+// batchOf returns the batch a commit is in, nil when it is synced. With lead the
+// caller has to sync the batch if it is his, which it is when it was due and
+// nothing else was under way.
+func (s *Store) batchOf(lsn LSN, lead bool) (b *batch, mine bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
 	switch {
 	case s.synced.Load().lsn >= lsn:
-		return nil, nil
+		return nil, false, nil
 	case p.cause != nil && lsn > p.attempted:
-		return nil, p.cause
+		return nil, false, p.cause
 	case p.cause != nil:
-		return nil, unknownOutcome(lsn, p.cause)
+		return nil, false, unknownOutcome(lsn, p.cause)
 	case p.inflight != nil && p.inflight.last.lsn >= lsn:
-		return p.inflight, nil
-	case p.gathering.last.lsn >= lsn:
-		return p.gathering, nil
+		return p.inflight, false, nil
+	case p.gathering.last.lsn < lsn:
+	case lead && !p.busy && !p.stop && p.due(s.opts.Sync):
+		return p.take(), true, nil
+	default:
+		if !p.busy && p.due(s.opts.Sync) {
+			p.work.Signal()
+		}
+		return p.gathering, false, nil
 	}
-	return nil, fmt.Errorf("engine: waiting for LSN %d, which was never appended", lsn)
+	return nil, false, fmt.Errorf("engine: waiting for LSN %d, which was never appended", lsn)
 }

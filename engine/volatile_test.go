@@ -79,11 +79,7 @@ func TestVolatileBesideASlowDisk(t *testing.T) {
 	wait(t, s, update(t, s, all(createTable("t"), createVolatile("v"), createVolatile("w"), createVolatile("x"))))
 	r.hold()
 	inflight := update(t, s, put("t", 1, 1, "slow"))
-	eventually(t, "the first commit to be under way", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.pipe.inflight != nil
-	})
+	nudge(s)
 	onlyInflight := update(t, s, all(look("t", 1), put("x", 1, 1, "read t")))
 	gathering := update(t, s, all(put("t", 2, 2, "slower"), put("w", 1, 1, "with t")))
 	free := update(t, s, put("v", 1, 1, "free"))
@@ -234,11 +230,7 @@ func TestVolatileSurvivesTheBatchBefore(t *testing.T) {
 		return nil
 	})
 	first := update(t, s, put("t", 1, 1, "first batch"))
-	eventually(t, "the first batch to be under way", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.pipe.inflight != nil
-	})
+	nudge(s)
 	second := update(t, s, put("t", 2, 2, "second batch"))
 	wait(t, s, update(t, s, put("v", 1, 1, "at once")))
 	answer <- struct{}{}
