@@ -63,7 +63,10 @@ func (c *conn) authorize(action int, a1, a2, a3, _ string) int {
 }
 
 // targets is what the statement being compiled writes, triggers included.
-type targets struct{ store, file, admin bool }
+type targets struct {
+	store, temp, file, admin bool
+	tables                   []string // of the store
+}
 
 // note takes over one answer of the authorizer: the database is the second
 // argument of an update's column, the third of everything.
@@ -74,8 +77,13 @@ func (t *targets) note(_ int, table, _, database string) {
 			t.admin = true
 		} else {
 			t.store = t.store || !strings.HasPrefix(name, "sqlite_")
+			if n := len(t.tables); n == 0 || t.tables[n-1] != table { // an UPDATE names each column
+				t.tables = append(t.tables, table)
+			}
 		}
-	case "temp", "catalog", "":
+	case "temp":
+		t.temp = true
+	case "catalog", "":
 	default:
 		t.file = true
 	}

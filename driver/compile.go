@@ -32,7 +32,7 @@ func (c *conn) compileLocked(ctx context.Context, p *piece) error {
 	if err := c.acquire(ctx, a); err != nil {
 		return err
 	}
-	if p.st == nil || p.schema != c.mirror.schema || p.gen != c.names.gen || !c.names.known {
+	if p.st == nil || p.schema != c.mirror.schema || p.gen != c.names.gen || !c.names.known || p.enforced != c.enforced() {
 		if err := c.build(p); err != nil {
 			return err
 		}
@@ -153,7 +153,11 @@ func (c *conn) build(p *piece) error {
 		}
 		return err
 	}
-	if err := c.checkBuilt(p, st); err != nil {
+	err = c.checkBuilt(p, st)
+	if err == nil {
+		err = c.checkKeys(p)
+	}
+	if err != nil {
 		st.Finalize()
 		return err
 	}

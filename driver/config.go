@@ -39,7 +39,8 @@ type Config struct {
 	// Txlock is "deferred" (the default) or "immediate": whether BEGIN takes
 	// the write lock at once.
 	Txlock string
-	// ForeignKeys is "off": REFERENCES is kept and shown, not enforced.
+	// ForeignKeys is "on" (the default) or "off": whether a new connection
+	// enforces foreign keys. PRAGMA foreign_keys sets it for the borrowed one.
 	ForeignKeys string
 	// GenerationSize is the size in bytes at which a log file is sealed; 0
 	// means 64 MiB. A single transaction may exceed it.
@@ -101,7 +102,7 @@ func (c Config) withDefaults() Config {
 		c.Txlock = "deferred"
 	}
 	if c.ForeignKeys == "" {
-		c.ForeignKeys = "off"
+		c.ForeignKeys = "on"
 	}
 	if c.GenerationSize == 0 {
 		c.GenerationSize = defaultGenerationSize

@@ -31,6 +31,7 @@ type conn struct {
 	targets  targets         // of the statement being compiled
 	internal int             // depth of the driver's own statements, which the authorizer lets pass
 	pending  []engine.Change // what the next UPDATE of the control table applies
+	emptied  *vtab.Emptied   // by a DROP TABLE, nil when no foreign key asked for it
 	control  *vtab.Stmt      // that UPDATE
 
 	order      *order // of a statement on an administrative table
@@ -106,7 +107,7 @@ func (c *conn) setUp() error {
 		return err
 	}
 	c.db.SetAuthorizer(c.authorize)
-	return nil
+	return c.setForeignKeys(c.sh.cfg.ForeignKeys == "on")
 }
 
 // checkUsable reports that the connection can run a statement.
@@ -166,7 +167,10 @@ func (c *conn) ResetSession(context.Context) (err error) {
 	if c.stale {
 		return sqldriver.ErrBadConn
 	}
-	c.busyTimeout = c.sh.cfg.BusyTimeout
+	c.busyTimeout, c.db.Postpone = c.sh.cfg.BusyTimeout, false
+	if err := c.setForeignKeys(c.sh.cfg.ForeignKeys == "on"); err != nil {
+		return sqldriver.ErrBadConn
+	}
 	for name := range c.changed {
 		if err := c.ownExec(sessionPragmas[name]); err != nil {
 			return sqldriver.ErrBadConn

@@ -114,11 +114,19 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 	if c.tx.file {
 		return errTwoFiles()
 	}
-	defer c.db.KeepChanges()()
+	keep := c.db.KeepChanges()
 	before := c.footing()
 	err := c.acquire(ctx, toWrite)
+	c.emptied = nil
 	if err == nil {
 		err = c.inTransaction(ctx, func() error { return c.applyDDL(ctx, p, b) })
+	}
+	keep()
+	if err == nil && c.emptied != nil {
+		c.db.SetChanges(c.emptied.Rows, c.emptied.Total)
+	}
+	if c.tx.phase == idle {
+		c.db.Postpone = false
 	}
 	if err != nil {
 		if undone := c.withdraw(before); undone != nil {
@@ -229,6 +237,12 @@ func (c *conn) applyPending(string, []byte) error {
 	}
 	etx := c.db.Tx()
 	for _, change := range c.pending {
+		if drop, ok := change.(engine.DropTable); ok {
+			var err error
+			if c.emptied, err = c.db.EmptyForDrop(drop.Table); err != nil {
+				return err
+			}
+		}
 		if err := etx.Apply(change); err != nil {
 			return err
 		}

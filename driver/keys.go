@@ -85,7 +85,7 @@ var keys = func() []configKey {
 			},
 		},
 		word("txlock", func(c *Config) *string { return &c.Txlock }, []string{"deferred", "immediate"}, nil),
-		word("foreign_keys", func(c *Config) *string { return &c.ForeignKeys }, []string{"off"}, []string{"on"}),
+		word("foreign_keys", func(c *Config) *string { return &c.ForeignKeys }, []string{"on", "off"}, nil),
 		{
 			name: "generation_size", engine: true,
 			hint:  fmt.Sprintf("bytes, KiB, MiB or GiB, from %s to %s", formatBytes(minGenerationSize), formatBytes(maxGenerationSize)),

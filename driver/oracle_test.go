@@ -25,13 +25,16 @@ type outcome struct {
 	message  string
 }
 
-// oracle is plain SQLite.
+// oracle is plain SQLite, with foreign keys enforced as on every connection here.
 type oracle struct{ db *vtab.Conn }
 
 func newOracle(t testing.TB) *oracle {
 	t.Helper()
 	db, err := vtab.OpenPlain()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Exec("PRAGMA foreign_keys=ON"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

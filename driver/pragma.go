@@ -37,7 +37,6 @@ var fixedPragmas = map[string][]row.Value{
 	"secure_delete":      {row.IntValue(0)},
 	"mmap_size":          {row.IntValue(0)},
 	"auto_vacuum":        {row.IntValue(0)},
-	"foreign_keys":       {row.IntValue(0)},
 	"temp_store":         {row.IntValue(2)},
 	"optimize":           nil,
 	"incremental_vacuum": nil,
@@ -46,15 +45,14 @@ var fixedPragmas = map[string][]row.Value{
 
 // silentSet are those of fixedPragmas that return no row when they are given a
 // value.
-var silentSet = map[string]bool{"auto_vacuum": true, "foreign_keys": true, "temp_store": true}
+var silentSet = map[string]bool{"auto_vacuum": true, "temp_store": true}
 
 // refusedPragmas would set something that nobody keeps.
 var refusedPragmas = map[string]string{
-	"user_version":      "keep the version of an application's schema in a table",
-	"application_id":    "keep it in a table",
-	"writable_schema":   "change the schema with CREATE and DROP",
-	"schema_version":    "change the schema with CREATE and DROP",
-	"foreign_key_check": "foreign keys are kept and shown, and not yet enforced",
+	"user_version":    "keep the version of an application's schema in a table",
+	"application_id":  "keep it in a table",
+	"writable_schema": "change the schema with CREATE and DROP",
+	"schema_version":  "change the schema with CREATE and DROP",
 }
 
 // readPragmas take an argument and set nothing.
@@ -73,8 +71,13 @@ func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, er
 		a, err = c.direct(ctx, p)
 		return true, a, err
 	}
-	if name == "foreign_keys" && has && onOff(value) == "on" {
-		return true, a, refuse("PRAGMA foreign_keys=on", "foreign keys are kept and shown, and not yet enforced")
+	switch name {
+	case "foreign_keys", "defer_foreign_keys":
+		a, err = c.pragmaForeign(name, value, has)
+		return true, a, err
+	case "foreign_key_check":
+		a, err = c.pragmaForeignCheck(ctx, p, value, has)
+		return true, a, err
 	}
 	if values, ok := fixedPragmas[name]; ok {
 		if values != nil && !(has && silentSet[name]) {
@@ -82,7 +85,7 @@ func (c *conn) runPragma(ctx context.Context, p *piece) (done bool, a answer, er
 		}
 		return true, a, nil
 	}
-	if hint, ok := refusedPragmas[name]; ok && (has || name == "foreign_key_check") {
+	if hint, ok := refusedPragmas[name]; ok && has {
 		return true, a, refuse("PRAGMA "+name, hint)
 	}
 	if _, ok := sessionPragmas[name]; ok && has {

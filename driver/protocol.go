@@ -146,6 +146,11 @@ func (c *conn) sendBegin() error {
 		return err
 	}
 	c.tx.phase = open
+	if c.db.Postpone {
+		if err := c.setPostpone(true); err != nil {
+			return err
+		}
+	}
 	for _, name := range names {
 		if err := c.db.Exec("SAVEPOINT " + sqltext.Quote(name)); err != nil {
 			return err
@@ -190,7 +195,7 @@ func (c *conn) settle(ctx context.Context, err error, does ending) error {
 		return err
 	}
 	if was := c.tx; was.phase == open {
-		c.tx = txn{}
+		c.tx, c.db.Postpone = txn{}, false
 		if does != commits || err != nil {
 			c.undo(was)
 		}

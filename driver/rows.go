@@ -187,6 +187,7 @@ func (r *rows) finish(err error) error {
 	_ = r.p.st.Reset() // repeats the error of the last step
 	r.p.busy = false
 	c.reads.active--
+	err = c.endStatement(r.p, err)
 	return c.settle(r.ctx, err, goesOn)
 }
 

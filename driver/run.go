@@ -25,7 +25,7 @@ func (c *conn) execPiece(ctx context.Context, p *piece, b *binder) error {
 	}
 	w, err := c.start(ctx, p, b)
 	if err == nil {
-		err = c.drain(ctx, p, w)
+		err = c.endStatement(p, c.drain(ctx, p, w))
 	}
 	err = c.settle(ctx, err, goesOn)
 	if err == nil && p.Kind.IsDML() {
@@ -130,6 +130,9 @@ func (c *conn) start(ctx context.Context, p *piece, b *binder) (*watch, error) {
 		c.db.UnsetClause()
 	}
 	c.db.CountOnce(p.From)
+	if err := c.startStatement(p); err != nil {
+		return nil, err
+	}
 	return c.watchContext(ctx), nil
 }
 

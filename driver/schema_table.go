@@ -67,6 +67,14 @@ func (c *conn) registerSchemaModules() error {
 	if err != nil {
 		return err
 	}
+	err = c.db.RegisterModule("pragma_foreign_key_check", vtab.EponymousModule{
+		Columns: `"table" TEXT, rowid INT, parent TEXT, fkid INT`,
+		Args:    []string{"arg", "schema"},
+		Rows:    c.foreignKeyRows,
+	})
+	if err != nil {
+		return err
+	}
 	for name, p := range schemaPragmas {
 		args := []string{"arg"}
 		if name != "table_list" { // has a column of that name

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,6 +29,7 @@ type shadow struct {
 
 	sequence bool // sqlite_sequence is there
 	home     home // of the store
+	enforced bool // foreign keys are on
 }
 
 // use runs f on the shadow showing schema.
@@ -39,6 +41,16 @@ func (s *shadow) use(schema *engine.Schema, f func() error) error {
 		return err
 	}
 	return f()
+}
+
+// enforce turns foreign keys on or off, which changes what SQLite says of some
+// statements.
+func (s *shadow) enforce(on bool) error {
+	if s.enforced == on {
+		return nil
+	}
+	s.enforced = on
+	return s.db.Exec("PRAGMA foreign_keys=" + strconv.FormatBool(on))
 }
 
 // adopt notes that the shadow shows schema since a turn, unless there was
@@ -69,10 +81,14 @@ func (s *shadow) show(schema *engine.Schema) error {
 		if err != nil {
 			return err
 		}
+		s.enforced = false
 		s.db, s.have, s.on, s.sequence = db, map[string]string{}, map[string]string{}, false
 	}
 	if s.schema == schema {
 		return nil
+	}
+	if err := s.enforce(false); err != nil { // a DROP would run into keys that refer to no key
+		return err
 	}
 	order := shadowOf(schema.Objects())
 	var gone []string

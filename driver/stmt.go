@@ -33,6 +33,10 @@ type piece struct {
 	gen       uint64         // of the names it is compiled for
 	to        place          // of the object it writes
 	writes    targets        // what st writes, triggers included
+	enforced  enforced       // how foreign keys were when st was compiled
+	keyed     bool           // they concern what it writes
+	oneRow    bool           // an INSERT of one row into a table that they concern
+	guarded   bool           // a savepoint is around it, see startStatement
 	locatedIn *engine.Schema // to was found in this schema and by these names
 	locatedBy uint64
 	cols      []column // of its rows; nil until asked for

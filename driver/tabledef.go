@@ -13,6 +13,9 @@ import (
 func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine.Change, err error) {
 	sh := &c.sh.tables.shadow
 	err = sh.use(schema, func() error {
+		if err := sh.enforce(c.db.ForeignKeys); err != nil {
+			return err
+		}
 		if err := sh.db.Exec("SAVEPOINT ddl"); err != nil {
 			return err
 		}

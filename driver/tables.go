@@ -20,6 +20,12 @@ type tableCache struct {
 	store  *engine.Store
 	shadow shadow
 
+	foreign struct {
+		sync.Mutex
+		kept [keptSchemas]schemaKeys // of the schemas asked about last
+		next int
+	}
+
 	mu     sync.Mutex
 	byDef  map[*engine.TableDef]*tableEntry
 	serial uint64
@@ -90,7 +96,7 @@ func (t *tableCache) sweep() {
 }
 
 // describeTable reads what the definition's own fields do not hold from its
-// text: CHECKs, DEFAULTs and conflict clauses.
+// text: CHECKs, DEFAULTs, foreign keys and conflict clauses.
 func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 	text, err := plainDDL(def.SQL)
 	if err != nil {
@@ -117,7 +123,8 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 		}
 	}
 	info.Indexes = indexConflicts(def, t.Keys)
-	return info, nil
+	info.References, err = references(def, t.References)
+	return info, err
 }
 
 // columnsNamed returns the ordinals of the columns among names, which are in

@@ -69,9 +69,12 @@ func (c *conn) commit(ctx context.Context) error {
 	case broken:
 		return errBroken
 	case held:
-		c.tx = txn{}
+		c.tx, c.db.Postpone = txn{}, false
 		c.endStore()
 		return nil
+	}
+	if err := c.db.CommitError(); err != nil { // the transaction stays open
+		return c.settle(ctx, err, goesOn)
 	}
 	c.db.ClearError()
 	err := c.sqliteError(ctx, c.db.Exec("COMMIT"))
@@ -88,7 +91,7 @@ func (c *conn) rollback() error {
 		err := c.db.Exec("ROLLBACK")
 		return c.settle(context.Background(), err, rollsBack)
 	}
-	c.tx = txn{}
+	c.tx, c.db.Postpone = txn{}, false
 	c.endStore()
 	return nil
 }
@@ -116,11 +119,16 @@ func (c *conn) releaseSavepoint(ctx context.Context, name string) error {
 	outermost := i == 0 && c.tx.savepoint
 	if c.tx.phase == held {
 		if outermost {
-			c.tx = txn{}
+			c.tx, c.db.Postpone = txn{}, false
 		} else {
 			c.tx.names = c.tx.names[:i]
 		}
 		return nil
+	}
+	if outermost {
+		if err := c.db.CommitError(); err != nil {
+			return c.settle(ctx, err, goesOn)
+		}
 	}
 	c.db.ClearError()
 	begun := c.db.Begun()

@@ -37,6 +37,8 @@ type txState struct {
 
 	dropped uint64 // rows that Drop removed
 
+	violations Violations
+
 	// stamp changes with every write and every undo, so that work derived
 	// from the ops list can tell whether it is still valid.
 	stamp   uint64

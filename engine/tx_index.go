@@ -36,10 +36,7 @@ func (h *TxTable) Conflict(ix int, rec row.Record, rowid, self int64, hasSelf bo
 	h.newKey, null = h.keys.append(h.newKey[:0], x.def, rec, rowid)
 	entry := string(h.newKey)
 	if !null {
-		if x.of != x.tree {
-			x.of, x.it = x.tree, x.tree.Iter()
-		}
-		if other, found := rival(&x.it, entry[:len(entry)-rowidSize], self, hasSelf); found {
+		if other, found := rival(&h.iter(ix).it, entry[:len(entry)-rowidSize], self, hasSelf); found {
 			return other, true, nil
 		}
 	}

@@ -110,9 +110,10 @@ type machine struct {
 }
 
 type modelMark struct {
-	mark   Mark
-	m      model
-	schema *Schema
+	mark       Mark
+	m          model
+	schema     *Schema
+	violations Violations
 }
 
 func TestTransactionModel(t *testing.T) {
@@ -136,6 +137,7 @@ func TestTransactionModel(t *testing.T) {
 			"view":     x.view,
 			"mark":     x.mark,
 			"undo":     x.undo,
+			"count":    x.count,
 			"commit":   x.commit,
 			"rollback": x.rollback,
 		})
@@ -490,7 +492,17 @@ func (x *machine) checkIndex(t *rapid.T, v *Table, i int, ix *IndexDef, mt *mode
 }
 
 func (x *machine) mark(*rapid.T) {
-	x.marks = append(x.marks, modelMark{x.tx.Mark(), x.m.clone(), x.tx.Schema()})
+	x.marks = append(x.marks, modelMark{x.tx.Mark(), x.m.clone(), x.tx.Schema(), *x.tx.Violations()})
+}
+
+// count counts a violation; that alone is nothing to commit.
+func (x *machine) count(t *rapid.T) {
+	changed, v := x.tx.changed(), x.tx.Violations()
+	counter := rapid.SampledFrom([]*int64{&v.Statement, &v.Transaction, &v.Postponed}).Draw(t, "counter")
+	*counter += int64(rapid.IntRange(-1, 2).Draw(t, "by"))
+	if x.tx.changed() != changed {
+		t.Fatal("a violation counts as a change")
+	}
 }
 
 func (x *machine) undo(t *rapid.T) {
@@ -503,6 +515,9 @@ func (x *machine) undo(t *rapid.T) {
 	x.m, x.marks = k.m.clone(), x.marks[:i+1]
 	if x.tx.Schema() != k.schema {
 		t.Fatal("the schema after a rollback is not the one at the mark")
+	}
+	if got := *x.tx.Violations(); got != k.violations {
+		t.Fatalf("violations after a rollback: %+v, at the mark %+v", got, k.violations)
 	}
 }
 
@@ -542,7 +557,7 @@ func (x *machine) commit(t *rapid.T) {
 
 func (x *machine) rollback(t *rapid.T) {
 	if rapid.Bool().Draw(t, "by mark") {
-		x.tx.RollbackTo(0)
+		x.tx.RollbackTo(Mark{})
 		if x.tx.changed() || x.tx.Schema() != x.base.schema {
 			t.Fatal("a transaction rolled back to its start has changes")
 		}

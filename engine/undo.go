@@ -32,19 +32,26 @@ type schemaOp struct {
 	slots  []txSlot
 }
 
-// Mark is a position in what a transaction did.
-type Mark int
+// Mark is a position in what a transaction did, with the violations there were.
+type Mark struct {
+	ops        int
+	violations Violations
+}
 
 // Mark returns the present position. It costs nothing, and needs no release.
-func (t *txState) Mark() Mark { return Mark(t.ops.len()) }
+func (t *txState) Mark() Mark { return Mark{t.ops.len(), t.violations} }
 
 // RollbackTo undoes everything after a mark, schema changes included. Marks
 // taken after it are void; the mark itself can be used again.
 func (t *txState) RollbackTo(m Mark) {
-	if t.done || m < 0 || int(m) >= t.ops.len() {
+	if t.done || m.ops > t.ops.len() {
 		return
 	}
-	for i := t.ops.len() - 1; i >= int(m); i-- {
+	t.violations = m.violations
+	if m.ops == t.ops.len() {
+		return
+	}
+	for i := t.ops.len() - 1; i >= m.ops; i-- {
 		if o := t.ops.at(i); o.kind == opSchema {
 			t.undoSchema()
 		} else {

@@ -145,6 +145,14 @@ func (c *Conn) KeepChanges() (restore func()) {
 	}
 }
 
+// SetChanges counts changes as a statement does that has made them: n rows of
+// its own, and total with those of triggers and actions.
+func (c *Conn) SetChanges(n, total int64) {
+	db := (*lib.Tsqlite3)(unsafe.Pointer(c.db))
+	db.FnChange = n
+	db.FnTotalChange += total
+}
+
 // ActiveStatements returns the number of statements that were stepped and
 // neither ended nor were reset.
 func (c *Conn) ActiveStatements() int {

@@ -53,6 +53,11 @@ func (f *fixture) TableInfo(id engine.TableID, s *engine.Schema) (*TableInfo, er
 	return info, nil
 }
 
+// ForeignKeys completes the Source: the fixture's tables have none.
+func (f *fixture) ForeignKeys(s *engine.Schema) (*ForeignKeys, error) {
+	return ResolveForeignKeys(s, func(def *engine.TableDef) (*TableInfo, error) { return f.TableInfo(def.ID, s) })
+}
+
 // newStore opens an empty store on an in-memory file system.
 func newStore(t testing.TB) *engine.Store {
 	t.Helper()

@@ -69,6 +69,15 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.makeRoom(); err != nil {
 		return err
 	}
+	if ch.keys != nil {
+		if err := ch.recheck(rec, 0, false, auto); err != nil {
+			return err
+		}
+		now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
+		if err := ch.arrives(&now, nil, false, self{}); err != nil {
+			return err
+		}
+	}
 	return ch.h.Insert(ch.rowid, rec)
 }
 
@@ -78,6 +87,9 @@ func (ch *change) makeRoom() error {
 		return nil
 	}
 	oldest, _ := ch.h.Oldest()
+	if ch.keys != nil {
+		return ch.removeForeign(oldest, ch.h.Drop)
+	}
 	return ch.h.Drop(oldest)
 }
 

@@ -25,6 +25,10 @@ type session struct {
 	// rows are the same, which is what it is for.
 	PushdownOff bool
 
+	// ForeignKeys has foreign keys enforced. Postpone puts off those that are
+	// not deferred until the end of the transaction.
+	ForeignKeys, Postpone bool
+
 	// OnControl is called for each UPDATE of temp.tidemark_tx with its
 	// operation and argument, inside the running transaction. The argument is
 	// borrowed for the call.
@@ -47,6 +51,12 @@ type session struct {
 	nested  map[string][]*Stmt // idle nested statements by text
 	running []uintptr          // sqlite3_stmt* of writing statements in Step, innermost last
 	scratch scratch
+
+	statement statement
+
+	helpers  map[engine.TableID]*table // see helper
+	depth    int                       // of actions that run each other
+	dropping bool                      // a table is emptied to be dropped
 
 	once map[rowOf]struct{} // rows updated, nil unless CountOnce
 

@@ -35,6 +35,9 @@ type table struct {
 	spreads   map[spreadOf]spread // see perKey
 	sample    *sample             // see planner.sample
 
+	keys   *tableKeys     // foreign keys, see foreign
+	keysOf *engine.Schema // that keys are of
+
 	late bool // joined a transaction that another table had begun
 }
 
@@ -148,13 +151,18 @@ func (t *table) use(info *TableInfo) {
 	t.info = info
 	t.ncols = len(info.Def.Columns)
 	t.uniques = uniqueOrder(info)
-	t.scanKey = -1
-	if info.Def.WithoutRowid {
-		t.scanKey = slices.IndexFunc(info.Def.Indexes, func(ix *engine.IndexDef) bool { return ix.Origin == "pk" })
-	}
+	t.scanKey = keyOrder(info.Def)
 	t.checkSQL = checkSelect(info, everyCheck)
 	t.h, t.tx = nil, nil
 	t.spreads, t.sample = nil, nil
+}
+
+// keyOrder returns the index whose order is that of a table, or -1: the rowid's.
+func keyOrder(def *engine.TableDef) int {
+	if !def.WithoutRowid {
+		return -1
+	}
+	return slices.IndexFunc(def.Indexes, func(ix *engine.IndexDef) bool { return ix.Origin == "pk" })
 }
 
 // handle returns the transaction's handle of the table.

@@ -47,6 +47,8 @@ type TableInfo struct {
 	// Indexes holds, per index of Def, the ON CONFLICT clause of the UNIQUE or
 	// PRIMARY KEY constraint behind it. nil: Default for all.
 	Indexes []Conflict
+	// References are the table's foreign keys in the order of the DDL.
+	References []Reference
 }
 
 // Check is one CHECK constraint.
@@ -66,4 +68,6 @@ type Check struct {
 type Source interface {
 	// TableInfo describes the table id as of schema s.
 	TableInfo(id engine.TableID, s *engine.Schema) (*TableInfo, error)
+	// ForeignKeys returns those of schema s, see ResolveForeignKeys.
+	ForeignKeys(s *engine.Schema) (*ForeignKeys, error)
 }

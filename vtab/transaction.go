@@ -72,6 +72,10 @@ func txSync(tls *libc.TLS, p uintptr) (rc int32) {
 	if c.tx == nil {
 		return lib.SQLITE_OK
 	}
+	if c.CommitError() != nil || c.Violated() {
+		c.last = nil // OR FAIL ended the statement before
+		return t.failTx(tls, p, errForeignKey(lib.SQLITE_CONSTRAINT_FOREIGNKEY))
+	}
 	if err := c.tx.Prepare(); err != nil {
 		return t.failTx(tls, p, err)
 	}

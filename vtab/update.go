@@ -97,6 +97,7 @@ type change struct {
 	def  *engine.TableDef
 	mode Conflict // the statement's: Default when it has none
 
+	keys     *tableKeys // foreign keys that concern the table, nil without any
 	vals     []row.Value
 	set      []bool // UPDATE: columns that SET names
 	dec      row.Decoder
@@ -125,7 +126,7 @@ func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
 
 func (c *Conn) giveChange(ch *change) {
 	clear(ch.vals) // they borrow from SQLite and from records
-	ch.t, ch.h, ch.def = nil, nil, nil
+	ch.t, ch.h, ch.def, ch.keys = nil, nil, nil, nil
 	ch.dec.Reset("\x01")
 	c.scratch.changes = append(c.scratch.changes, ch)
 }
@@ -134,19 +135,40 @@ func (c *Conn) giveChange(ch *change) {
 // [rowid] deletes; [NULL, new rowid, columns…] inserts; [old rowid, new rowid,
 // columns…] updates.
 func (ch *change) run(args []uintptr) error {
-	t := ch.t
-	h, err := t.handle()
+	h, err := ch.t.handle()
 	if err != nil {
 		return err
 	}
-	ch.h, ch.def = h, t.info.Def
-	if len(args) == 1 {
-		return ch.delete(valueAt(ch.tls, args[0]).Int())
+	if err := ch.prepare(h); err != nil {
+		return err
 	}
+	if ch.keys == nil {
+		return ch.dispatch(args)
+	}
+	// Actions change other rows before one of them may fail.
+	mark := ch.c.tx.Mark()
+	if err = ch.dispatch(args); err != nil && !errors.Is(err, errSkip) {
+		ch.c.tx.RollbackTo(mark)
+	}
+	return err
+}
+
+// prepare readies the change for the table of a handle.
+func (ch *change) prepare(h *engine.TxTable) (err error) {
+	t := ch.t
+	ch.h, ch.def = h, t.info.Def
 	if n := t.ncols; cap(ch.vals) < n {
 		ch.vals, ch.set = make([]row.Value, n), make([]bool, n)
 	} else {
 		ch.vals, ch.set = ch.vals[:n], ch.set[:n]
+	}
+	ch.keys, err = t.foreign()
+	return err
+}
+
+func (ch *change) dispatch(args []uintptr) error {
+	if len(args) == 1 {
+		return ch.delete(valueAt(ch.tls, args[0]).Int())
 	}
 	if old := valueAt(ch.tls, args[0]); !old.IsNull() {
 		return ch.update(old.Int(), args)
@@ -190,6 +212,9 @@ func violation(action Conflict, code int, format string, a ...any) error {
 }
 
 func (ch *change) delete(rowid int64) error {
+	if ch.keys != nil {
+		return ch.removeForeign(rowid, ch.h.Delete)
+	}
 	if err := ch.h.Delete(rowid); err != nil {
 		if errors.Is(err, engine.ErrNotFound) {
 			return errSkip
@@ -208,14 +233,4 @@ func (ch *change) record() row.Record {
 	}
 	b := row.AppendRecord(nil, ch.vals)
 	return row.Record(unsafe.String(unsafe.SliceData(b), len(b))) // nobody else has b
-}
-
-// removeRivals deletes the rows that REPLACE found in the way.
-func (ch *change) removeRivals() error {
-	for _, id := range ch.rivals {
-		if err := ch.h.Delete(id); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -43,6 +43,11 @@ func (ch *change) update(old int64, args []uintptr) error {
 			}
 		}
 	}
+	return ch.updateTo(old, rec)
+}
+
+// updateTo makes of the row old, which is rec, what vals, set and rowid say.
+func (ch *change) updateTo(old int64, rec row.Record) error {
 	ch.applyAffinity(ch.set)
 	if err := ch.notNull(ch.set); err != nil {
 		return err
@@ -57,6 +62,9 @@ func (ch *change) update(old int64, args []uintptr) error {
 	next := ch.record()
 	if err := ch.unique(next, old, true, ch.rowid == old); err != nil {
 		return err
+	}
+	if ch.keys != nil && (len(ch.rivals) > 0 || ch.concerned(old)) {
+		return ch.updateForeign(old, rec, next) // run undoes it if it fails
 	}
 	if ch.rowid == old && len(ch.rivals) == 0 {
 		return ch.h.Update(old, next)

@@ -24,6 +24,19 @@ func (s *Stmt) Inserts() []Insertion {
 	return nil
 }
 
+// OneRow reports whether an INSERT is of a single row that its text lists.
+func (s *Stmt) OneRow() bool {
+	n, ok := s.node.(*ast.InsertStmt)
+	if !ok || n.DefaultValues {
+		return ok
+	}
+	if len(n.Select.Cores) != 1 {
+		return false
+	}
+	v, ok := n.Select.Cores[0].(*ast.ValuesClause)
+	return ok && len(v.Rows) == 1
+}
+
 // Insertion is one INSERT in a text.
 type Insertion struct {
 	n    *ast.InsertStmt

@@ -30,6 +30,7 @@ type Table struct {
 	Columns       []Column
 	Checks        []Check
 	Keys          []Key
+	References    []Reference // in the order they are written
 	WithoutRowid  bool
 	Strict        bool
 	AutoIncrement bool
@@ -107,6 +108,10 @@ func (t *Table) addColumn(text string, def *ast.ColumnDef) {
 			col.Collation = k.Collation.Name
 		case ast.ColumnDefault:
 			col.Default = defaultText(text, k.Expr)
+		case ast.ColumnReferences:
+			t.References = append(t.References, reference([]string{col.Name}, k.References))
+		case ast.ColumnDeferrable:
+			t.deferLast(k.Deferrable)
 		case ast.ColumnGenerated:
 			if t.Generated == "" {
 				t.Generated = col.Name
@@ -118,6 +123,9 @@ func (t *Table) addColumn(text string, def *ast.ColumnDef) {
 
 func (t *Table) addConstraint(text string, k *ast.TableConstraint) {
 	switch k.Kind {
+	case ast.TableForeignKey:
+		t.References = append(t.References, reference(namesOf(k.FKColumns), k.References))
+		t.deferLast(k.Deferrable)
 	case ast.TableCheck:
 		t.addCheck(text, k.Name, k.Expr)
 	case ast.TablePrimaryKey, ast.TableUnique:
