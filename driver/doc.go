@@ -29,7 +29,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	                 off: when written (see Config.Sync)
 	busy_timeout     a duration (5s) or milliseconds; 0 does not wait   10s
 	txlock           deferred, immediate                                deferred
-	foreign_keys     off                                                off
+	foreign_keys     on; off: kept and shown, not enforced              on
 	generation_size  bytes, KiB, MiB, GiB                               64MiB
 	shards           1 to 64 logs, fixed when the store is made         1
 	resident         all, keys: of tables made without the option       all
@@ -168,6 +168,24 @@ damaged record of such a table is found when it is read, at open at the latest: 
 *CorruptError, never another row. Rows still open when the store is closed end
 with an error.
 
+# Foreign keys
+
+Foreign keys are enforced as SQLite enforces them, with all actions, unless
+foreign_keys=off or PRAGMA foreign_keys turns that off for a connection, until
+it goes back to the pool. Violations are ErrConstraintForeignKey, also where OR
+IGNORE or OR REPLACE is written; RESTRICT has SQLite's extended code 1811. A
+COMMIT that deferred violations refuse leaves a transaction of SQL text open;
+Tx.Commit rolls it back.
+
+Deleting a row, or giving it another key, looks for the rows that refer to it: by
+an index that begins with the referring columns, or else by reading the whole
+table. Index them.
+
+Where SQLite is known to lose count it is not followed: it does not see a row
+that a REPLACE lets refer to nothing when the table refers to itself with ON
+DELETE SET NULL, and it goes on counting the deferred violation of a single-row
+INSERT that another key made fail.
+
 # Upgrading
 
 Opening a store with a newer version of this package upgrades its catalog, one
@@ -180,11 +198,11 @@ program of an older version then refuses the store.
   - All rows but those of resident=keys tables are kept in memory, and the log
     is replayed at open.
     Nothing removes superseded rows from disk yet.
-  - Foreign keys are kept and shown, not enforced. UPSERT, RETURNING, ALTER
-    TABLE, generated columns, partial and expression indexes and triggers on
-    tables are refused by name.
-  - An UPDATE whose expressions read the same table by a subquery sees the state
-    before the statement; SQLite sees its own earlier row updates.
+  - UPSERT, RETURNING, ALTER TABLE, generated columns, partial and expression
+    indexes and triggers on tables are refused by name.
+  - An UPDATE whose expressions read the same table by a subquery, or columns
+    that an action of its foreign keys to itself changes, sees the state before
+    the statement; SQLite sees its own earlier row updates.
   - A single statement cannot write the store and an attached SQLite file in one
     transaction: no atomic commit exists across the two.
   - Rows still open when the sql.DB is closed keep the engine open until they

@@ -20,7 +20,7 @@ var (
 
 // TestForeignKeysLikeSQLite runs random programs on schemas full of foreign keys:
 // all actions, deferred ones, several columns, cycles, tables without rowid,
-// missing tables and keys, and volatile tables. Rows, counts, codes and messages
+// missing tables and keys, and tables of all storage modes. Rows, counts, codes and messages
 // must be those of plain SQLite after every statement.
 func TestForeignKeysLikeSQLite(t *testing.T) {
 	programs := 40
@@ -74,6 +74,7 @@ type foreignTable struct {
 	parents  []int
 	option   string
 	volatile bool
+	inLog    bool // resident=keys
 	there    bool
 }
 
@@ -97,7 +98,7 @@ func (p *foreignProgram) draw() {
 	// the table's foreign keys whose SET NULL it may bring about.
 	p.tables, p.nulls = nil, p.n(2) == 0
 	for i := range 2 + p.n(3) {
-		tb := &foreignTable{name: fmt.Sprintf("t%d", i), names: []string{"id", "a", "b", "c"}}
+		tb := &foreignTable{name: fmt.Sprintf("t%d", i), names: []string{"id", "a", "b", "c"}, inLog: p.n(3) == 0}
 		key := p.one("INTEGER PRIMARY KEY", "INTEGER PRIMARY KEY", "INTEGER PRIMARY KEY", "INT PRIMARY KEY", "TEXT PRIMARY KEY", "PRIMARY KEY")
 		if p.n(6) == 0 {
 			tb.option = " WITHOUT ROWID"
@@ -215,8 +216,11 @@ func (p *foreignProgram) create(tb *foreignTable) {
 	list := strings.Join(slices.Concat(tb.columns, tb.refs), ", ")
 	plain := "CREATE TABLE " + tb.name + "(" + list + ")" + tb.option
 	here := plain
-	if tb.volatile {
-		here = "CREATE VIRTUAL TABLE " + tb.name + " USING tidemark(" + list + ", durable=false)"
+	switch virtual := "CREATE VIRTUAL TABLE " + tb.name + " USING tidemark(" + list; {
+	case tb.volatile:
+		here = virtual + ", durable=false)"
+	case tb.inLog && tb.option == "":
+		here = virtual + ", resident=keys)"
 	}
 	p.pair(plain, here)
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // TestForeignKeys runs scripts on plain SQLite and on a store, whose tables are
-// durable, or all volatile, or volatile where nothing durable refers to them.
+// durable, all with their rows in the log, all volatile, or some of each.
 func TestForeignKeys(t *testing.T) {
 	for name, script := range foreignScripts {
-		for _, mode := range []string{"durable", "volatile", "mixed"} {
-			if strings.Contains(script, "WITHOUT ROWID") && mode != "durable" {
+		for _, mode := range []string{"all", "keys", "volatile", "mixed"} {
+			if strings.Contains(script, "WITHOUT ROWID") && mode != "all" {
 				continue // the list behind USING has no place for it
 			}
 			t.Run(name+"/"+mode, func(t *testing.T) {
@@ -24,8 +24,11 @@ func TestForeignKeys(t *testing.T) {
 				o, s := newOracle(t), newSubject(t)
 				for text := range sqltext.Statements(script) {
 					here := text
-					if mode == "volatile" || mode == "mixed" && strings.Contains(text, "TABLE c") {
-						here = volatileText(text)
+					switch child := strings.Contains(text, "TABLE c"); {
+					case mode == "volatile", mode == "mixed" && child:
+						here = withOption(text, "durable=false")
+					case mode == "keys", mode == "mixed":
+						here = withOption(text, "resident=keys")
 					}
 					compareTexts(t, o, s, text, here)
 				}
@@ -34,15 +37,15 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// volatileText makes a CREATE TABLE one of a volatile table.
-func volatileText(text string) string {
+// withOption makes a CREATE TABLE one of a table with an option.
+func withOption(text, option string) string {
 	head, list, ok := strings.Cut(text, "(")
 	name, isTable := strings.CutPrefix(strings.TrimSpace(head), "CREATE TABLE ")
 	if !ok || !isTable {
 		return text
 	}
 	end := strings.LastIndex(list, ")")
-	return "CREATE VIRTUAL TABLE " + name + " USING tidemark(" + list[:end] + ", durable=false)" + list[end+1:]
+	return "CREATE VIRTUAL TABLE " + name + " USING tidemark(" + list[:end] + ", " + option + ")" + list[end+1:]
 }
 
 var foreignScripts = map[string]string{
