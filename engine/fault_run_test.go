@@ -65,11 +65,14 @@ func (f *faulty) half(t *testing.T, rng *rand.Rand) {
 	settle()
 	f.goesOn(t, s)
 	durable := s.Durable()
-	want := f.states[durable.LSN()]
+	if dump(durable) != f.states[durable.LSN()] {
+		t.Errorf("the durable state reads otherwise before Close")
+	}
+	want := dumpMemory(durable)
 	if err := s.Close(); err != nil {
 		f.failed(t, s, err)
 	}
-	if dump(durable) != want {
+	if dumpMemory(durable) != want {
 		t.Errorf("the durable state reads otherwise after Close")
 	}
 	if open := f.mem.OpenFiles(); len(open) > 0 {

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,14 +43,18 @@ func fixedClock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 // three. A store written once is never written anew; a change of format adds
 // another one.
 func TestGoldenStore(t *testing.T) {
-	t.Run("one shard", func(t *testing.T) { goldenStore(t, "store-1", 1) })
-	t.Run("three shards", func(t *testing.T) { goldenStore(t, "store-shards-1", 3) })
+	t.Run("one shard", func(t *testing.T) { goldenStore(t, "store-1", 1, goldenRows) })
+	t.Run("three shards", func(t *testing.T) { goldenStore(t, "store-shards-1", 3, goldenRows) })
+	t.Run("keys, one shard", func(t *testing.T) { goldenStore(t, "store-keys-1", 1, goldenKeys) })
+	t.Run("keys, three shards", func(t *testing.T) { goldenStore(t, "store-keys-shards-1", 3, goldenKeys) })
 }
 
-func goldenStore(t *testing.T, name string, shards int) {
+func goldenStore(t *testing.T, name string, shards int, write func(*testing.T, Options)) {
 	archive, content := "testdata/"+name+".tar.gz", name+".txt"
 	if _, err := os.Stat(archive); *updateGolden && os.IsNotExist(err) {
-		writeGoldenStore(t, archive, shards)
+		o := Options{Dir: t.TempDir(), Create: true, GenerationSize: 2 << 10, Now: fixedClock, Shards: shards}
+		write(t, o)
+		pack(t, o.Dir, archive)
 	}
 	dir := t.TempDir()
 	unpack(t, archive, dir)
@@ -72,9 +77,7 @@ func goldenStore(t *testing.T, name string, shards int) {
 	checkLeaks(t, nil)
 }
 
-func writeGoldenStore(t *testing.T, archive string, shards int) {
-	dir := t.TempDir()
-	o := Options{Dir: dir, Create: true, GenerationSize: 2 << 10, Now: fixedClock, Shards: shards}
+func goldenRows(t *testing.T, o Options) {
 	s, err := Open(t.Context(), o)
 	must(t, err)
 	for k := range 20 {
@@ -103,6 +106,35 @@ func writeGoldenStore(t *testing.T, archive string, shards int) {
 	}
 	wait(t, s, update(t, s, remove("t", 6)))
 	must(t, s.Close())
+}
+
+// goldenKeys has a table of which only keys are in memory, with chains of all
+// lengths in sealed and open files, beside one that is in memory.
+func goldenKeys(t *testing.T, o Options) {
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, all(createTable("t"), createKeys("k", 4))))
+	for n := range 60 {
+		if n == 40 {
+			must(t, s.Close())
+			s, err = Open(t.Context(), o)
+			must(t, err)
+		}
+		id := int64(n % 4)
+		if n%4 == 3 {
+			id = int64(3 + n/20)
+		}
+		wait(t, s, update(t, s, all(
+			put("k", id, id, fmt.Sprintf("golden %d", n), strings.Repeat("key ", 20), nil),
+			put("k", 1, 1, "changed every time", strings.Repeat("key ", 20), n),
+			put("t", int64(n%7), n, "in memory"))))
+	}
+	wait(t, s, update(t, s, remove("k", 2)))
+	must(t, s.Close())
+}
+
+// pack keeps a store as an archive.
+func pack(t *testing.T, dir, archive string) {
 	var buf bytes.Buffer
 	zw := gzip.NewWriter(&buf)
 	tw := tar.NewWriter(zw)

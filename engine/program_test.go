@@ -35,7 +35,14 @@ func (g *generator) transaction(tx *Tx) error {
 	if tx.Changed() {
 		return nil
 	}
-	return createTable(g.name(tx))(tx)
+	return g.create(tx, g.name(tx))
+}
+
+// create makes a table, every other time one of which only keys are in memory.
+func (g *generator) create(tx *Tx, name string) error {
+	resident := Resident(g.rng.IntN(2))
+	g.count["create table, resident="+resident.String()]++
+	return createTableAs(name, resident)(tx)
 }
 
 func (g *generator) step(tx *Tx) error {
@@ -101,8 +108,7 @@ func (g *generator) name(tx *Tx) string {
 func (g *generator) change(tx *Tx) error {
 	tables := g.tables(tx)
 	if len(tables) == 0 || len(tables) < 6 && g.rng.IntN(4) == 0 {
-		g.count["create table"]++
-		return createTable(g.name(tx))(tx)
+		return g.create(tx, g.name(tx))
 	}
 	table := tables[g.rng.IntN(len(tables))]
 	name := g.name(tx)
@@ -134,7 +140,7 @@ func (g *generator) change(tx *Tx) error {
 			return tx.Apply(DropObject{KindView, o.Name})
 		}
 	}
-	return createTable(name)(tx)
+	return g.create(tx, name)
 }
 
 func (g *generator) add(other map[string]int) {

@@ -160,9 +160,12 @@ func wait(t testing.TB, s *Store, lsn LSN) {
 }
 
 // createTable makes a table of two columns, with an index on the second.
-func createTable(name string) func(tx *Tx) error {
+func createTable(name string) func(tx *Tx) error { return createTableAs(name, ResidentAll) }
+
+func createTableAs(name string, resident Resident) func(tx *Tx) error {
 	return func(tx *Tx) error {
 		def := testTable(name, 2)
+		def.Resident = resident
 		def.Indexes = []*IndexDef{testIndex(name+"_c1", false, 1)}
 		return tx.Apply(CreateTable{Def: def})
 	}
@@ -202,6 +205,17 @@ func all(steps ...func(tx *Tx) error) func(tx *Tx) error {
 
 // dump is the whole content of a snapshot as text.
 func dump(s *Snapshot) string { return dumpOf(s.Schema(), s.Table) }
+
+// dumpMemory is dump without the rows that are read from files, which end with
+// the store.
+func dumpMemory(s *Snapshot) string {
+	return dumpOf(s.Schema(), func(id TableID) *Table {
+		if t := s.Table(id); t.src == nil {
+			return t
+		}
+		return newTable(s.Table(id).def, nil)
+	})
+}
 
 // dumpTx is what dump will say of the state a transaction leaves.
 func dumpTx(tx *Tx) string { return dumpOf(tx.Schema(), tx.View) }

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"unsafe"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
@@ -17,8 +16,10 @@ func NewChecker(salt Salt) Checker { return Checker{salt.seed()} }
 
 // Frame verifies the frame at file offset off, whose bytes b begins with; b may
 // go on behind it. The payload is the memory of b, which nobody may change
-// afterwards. End is the reason of a frame that is whole; Truncated says that b
-// ends before it, and f.End() is then where it would end in the file.
+// afterwards; the call itself changes the frame's first bytes and changes them
+// back, so nobody else may read those meanwhile. End is the reason of a frame
+// that is whole; Truncated says that b ends before it, and size then how much of
+// the file the frame takes, or how much it takes to know.
 func (c Checker) Frame(b []byte, off int64) (f Frame, size int64, r Reason) {
 	f.Offset = off
 	if len(b) <= prefix {
@@ -34,12 +35,11 @@ func (c Checker) Frame(b []byte, off int64) (f Frame, size int64, r Reason) {
 	if size = FrameSize(int(length - 1)); size > int64(len(b)) {
 		return f, size, Truncated
 	}
-	// The offset takes the place of length and CRC, see checksum. b may be a
-	// window that is read from more than once, so it stays as it is.
-	var at [prefix]byte
-	binary.LittleEndian.PutUint64(at[:], uint64(off))
-	sum := crc32.Update(c.seed, castagnoli, at[:])
-	if crc32.Update(sum, castagnoli, b[prefix:prefix+length]) != binary.LittleEndian.Uint32(b[4:]) {
+	// b may be a window that is read from more than once.
+	head := binary.LittleEndian.Uint64(b)
+	sum := checksum(c.seed, off, b[:prefix+length])
+	binary.LittleEndian.PutUint64(b, head)
+	if sum != uint32(head>>32) {
 		return f, size, BadCRC
 	}
 	if f.Kind = Kind(b[prefix]); !f.Kind.known() {
