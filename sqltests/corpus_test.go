@@ -97,7 +97,8 @@ var corpusSmall = regexp.MustCompile(`(^|/)(select[1-5]\.test|evidence/.*)$`)
 
 // TestCorpus runs the whole public script corpus directly and through prepared
 // statements, and its smaller scripts (all with TIDEMARK_CORPUS=all) with the
-// store closed and opened again between statements. Scripts run side by side,
+// store closed and opened again between statements, and on tables of which only
+// keys are in memory. Scripts run side by side,
 // each on a store of its own.
 func TestCorpus(t *testing.T) {
 	names, texts := corpus(t, "slt.tar.xz", ".test")
@@ -111,12 +112,14 @@ func TestCorpus(t *testing.T) {
 	all := os.Getenv("TIDEMARK_CORPUS") == "all"
 	for _, m := range []struct {
 		name  string
+		query string // of the DSN
 		o     slt.Options
 		small bool
 	}{
-		{"direct", slt.Options{}, testing.Short()},
-		{"prepare", slt.Options{Prepare: true}, testing.Short()},
-		{"reopen", slt.Options{ReopenEvery: 50}, !all},
+		{"direct", "", slt.Options{}, testing.Short()},
+		{"prepare", "", slt.Options{Prepare: true}, testing.Short()},
+		{"reopen", "", slt.Options{ReopenEvery: 50}, !all},
+		{"keys", "resident=keys", slt.Options{ReopenEvery: 200}, !all},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			names, want := names, corpusRecords
@@ -126,7 +129,7 @@ func TestCorpus(t *testing.T) {
 			gors := runtime.NumGoroutine()
 			var passed atomic.Int64
 			sideBySide(t, names, func(t *testing.T, name string) {
-				res := runScript(t, texts[name], m.o)
+				res := runScript(t, m.query, texts[name], m.o)
 				passed.Add(int64(res.Passed))
 			})
 			t.Logf("%d files, %d records passed", len(names), passed.Load())
@@ -142,10 +145,10 @@ func TestCorpus(t *testing.T) {
 
 // runScript runs one script on a store of its own and checks the store. Every
 // failure is one of the test, the first few with their text.
-func runScript(t *testing.T, text []byte, o slt.Options) slt.Result {
+func runScript(t *testing.T, query string, text []byte, o slt.Options) slt.Result {
 	t.Helper()
 	ctx := context.Background()
-	s := OpenBeside(t, "")
+	s := OpenBeside(t, query)
 	conn, err := s.DB.Conn(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -15,22 +15,25 @@ import (
 // scriptMode opens a database a script can run on, and says how.
 type scriptMode struct {
 	name   string
-	oracle bool // plain SQLite
-	memory bool // a store without a directory
-	reopen int  // close and open again after that many statements
-	conns  int  // connections that take turns, statement by statement
+	oracle bool   // plain SQLite
+	memory bool   // a store without a directory
+	query  string // of the DSN
+	reopen int    // close and open again after that many statements
+	conns  int    // connections that take turns, statement by statement
 }
 
 // TestScripts runs our own scripts on plain SQLite, which proves what they
 // expect, and on a store: as it is, closed and opened again between statements,
-// on four connections that take turns, and in memory. A script whose name says "one" keeps
+// on four connections that take turns, in memory, and with tables of which only keys
+// are in memory, reopened between statements. A script whose name says "one" keeps
 // a transaction open and is run on one connection without being reopened.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("scripts/*.test")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts", err)
 	}
-	modes := []scriptMode{{name: "sqlite", oracle: true, conns: 1}, {name: "tidemark", conns: 1}, {name: "reopened", reopen: 1, conns: 1}, {name: "turns", conns: 4}, {name: "memory", memory: true, conns: 4}}
+	modes := []scriptMode{{name: "sqlite", oracle: true, conns: 1}, {name: "tidemark", conns: 1}, {name: "reopened", reopen: 1, conns: 1}, {name: "turns", conns: 4}, {name: "memory", memory: true, conns: 4},
+		{name: "keys", query: "resident=keys&generation_size=4KiB", reopen: 1, conns: 1}}
 	for _, m := range modes {
 		for _, f := range files {
 			one := strings.Contains(filepath.Base(f), "one_")
@@ -68,7 +71,7 @@ func runOwnScript(t *testing.T, m scriptMode, text []byte) {
 		defer d.Close()
 		db = d
 	} else {
-		s = Open(t, "")
+		s = Open(t, m.query)
 		db = s.DB
 	}
 	conns := make([]*sql.Conn, m.conns)
