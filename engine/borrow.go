@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
@@ -49,14 +51,22 @@ func (o *objects) borrow(slot uint32, off int64, size uint32, w *window) (wal.Fr
 				continue
 			}
 		}
-		return f, ob.damage(off, why)
+		return f, o.damage(ob, off, why)
 	}
 }
 
-// damage says what is wrong with a frame, nil when nothing is.
-func (ob *object) damage(off int64, why wal.Reason) error {
+// damage says what is wrong with a frame, nil when nothing is. Behind a failed
+// sync the file that was being written may not hold what was acknowledged before
+// it was synced, as it is without sync=full: that is no damage but what a crash
+// would have taken, too.
+func (o *objects) damage(ob *object, off int64, why wal.Reason) error {
 	if why == wal.End {
 		return nil
+	}
+	if r := ob.reader.Load(); o.poisoned != nil && r != nil && r.mapped == nil {
+		if cause := o.poisoned(); cause != nil {
+			return fmt.Errorf("%w: a row was not synced, and %s has no record of it at %d: %s", cause, ob.path, off, why)
+		}
 	}
 	return &CorruptError{File: ob.path, Offset: off, Reason: why.String() + ", where a row's record should be"}
 }

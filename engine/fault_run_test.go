@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func (f *faulty) half(t *testing.T, rng *rand.Rand) {
 	settle()
 	f.goesOn(t, s)
 	durable := s.Durable()
-	if dump(durable) != f.states[durable.LSN()] {
+	if !f.isState(s, durable.LSN()) {
 		t.Errorf("the durable state reads otherwise before Close")
 	}
 	want := dumpMemory(durable)
@@ -86,8 +87,8 @@ func (f *faulty) opened(t *testing.T, s *Store) {
 	if lsn < f.told {
 		t.Errorf("reopened at LSN %d, acknowledged was %d", lsn, f.told)
 	}
-	if state, ok := f.states[lsn]; !ok || dump(s.Durable()) != state {
-		t.Errorf("reopened at LSN %d:\n%s\nwant:\n%s", lsn, dump(s.Durable()), state)
+	if _, ok := f.states[lsn]; !ok || !f.isState(s, lsn) {
+		t.Errorf("reopened at LSN %d:\n%s\nwant:\n%s", lsn, dump(s.Durable()), f.states[lsn])
 	}
 	// What the open did not find must not come back.
 	n := len(f.states)
@@ -147,6 +148,16 @@ func (f *faulty) wait(t *testing.T, s *Store) {
 	f.pending = f.pending[:0]
 }
 
+// isState reports whether the durable state is the one of a commit. A fault may
+// keep rows from being read that are in files only, and so does Close.
+func (f *faulty) isState(s *Store, lsn LSN) bool {
+	got := dump(s.Durable())
+	if !f.hit() && s.closed() == nil && strings.Contains(got, lostRows) {
+		return false
+	}
+	return sameState(got, f.states[lsn])
+}
+
 // failed checks the terms of a failure; s is nil when there is no store.
 func (f *faulty) failed(t *testing.T, s *Store, err error) {
 	f.errs = append(f.errs, err)
@@ -159,7 +170,7 @@ func (f *faulty) failed(t *testing.T, s *Store, err error) {
 	if s == nil {
 		return
 	}
-	if lsn := s.Durable().LSN(); dump(s.Durable()) != f.states[lsn] {
+	if lsn := s.Durable().LSN(); !f.isState(s, lsn) {
 		t.Errorf("after %v the durable state is none that a commit left", err)
 	}
 	poisoned := s.Poisoned() != nil

@@ -20,11 +20,12 @@ import (
 // sealed one is mapped when a row of it is first asked for, and stays mapped
 // until the store is closed.
 type objects struct {
-	fs     vfs.FS
-	closed atomic.Bool
-	mu     sync.Mutex
-	list   atomic.Pointer[[]*object] // by slot; copied to be changed
-	byID   map[uint64]uint32         // guarded by mu
+	fs       vfs.FS
+	poisoned func() error // the store's cause, or nil; unless nil
+	closed   atomic.Bool
+	mu       sync.Mutex
+	list     atomic.Pointer[[]*object] // by slot; copied to be changed
+	byID     map[uint64]uint32         // guarded by mu
 
 	// Counters of the readers.
 	reads atomic.Uint64 // records read, see Metrics

@@ -119,6 +119,7 @@ func newStore(o Options) *Store {
 		poisoned: make(chan struct{}), closing: make(chan struct{}), logBytes: map[TableID]int64{},
 	}
 	s.objects = newObjects(o.FS)
+	s.objects.poisoned = s.Poisoned
 	s.log.limit = o.GenerationSize
 	s.pipe.work.L, s.chores.work.L, s.chores.seals.L = &s.mu, &s.mu, &s.mu
 	s.pipe.gathering = newBatch()
