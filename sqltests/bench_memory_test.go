@@ -10,21 +10,25 @@ import (
 
 // BenchmarkMemory fills a table of a million rows, each an id, an int and a text
 // of 20 bytes with an index on it, and reports what the process then holds, for
-// transactions of some sizes and texts that come in order and not, and again
+// transactions of some sizes and texts and ids that come in order and not, and again
 // after the store was opened anew. In use is what the heap takes from the system
 // for it, objects is what the rows and entries are made of.
 func BenchmarkMemory(b *testing.B) {
 	const rows = 1_000_000
 	for _, bc := range []struct {
-		name   string
-		batch  int
-		random bool
+		name      string
+		batch     int
+		random    bool
+		randomIDs bool
 	}{
-		{"one transaction, ascending", rows, false},
-		{"one transaction, random", rows, true},
-		{"transactions of 1000, ascending", 1000, false},
-		{"transactions of 1000, random", 1000, true},
-		{"transactions of 50, random", 50, true},
+		{"one transaction, ascending", rows, false, false},
+		{"one transaction, random", rows, true, false},
+		{"transactions of 20000, random", 20_000, true, false},
+		{"transactions of 1000, ascending", 1000, false, false},
+		{"transactions of 1000, random", 1000, true, false},
+		{"transactions of 50, random", 50, true, false},
+		{"one transaction, random ids", rows, true, true},
+		{"transactions of 1000, random ids", 1000, true, true},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			for range b.N {
@@ -35,11 +39,15 @@ func BenchmarkMemory(b *testing.B) {
 				}
 				r := rand.New(rand.NewPCG(1, 2))
 				for at := 0; at < rows; at += bc.batch {
-					fillBatch(b, s.DB, at, bc.batch, func(i int) string {
-						if bc.random {
-							return fmt.Sprintf("%020d", r.Uint64())
+					fillBatch(b, s.DB, at, bc.batch, func(i int) (int, string) {
+						id, text := i+1, fmt.Sprintf("%020d", i)
+						if bc.randomIDs {
+							id = i*7919%1_000_003 + 1 // a prime, and no multiple of the other
 						}
-						return fmt.Sprintf("%020d", i)
+						if bc.random {
+							text = fmt.Sprintf("%020d", r.Uint64())
+						}
+						return id, text
 					})
 				}
 				report := func(when string) {
@@ -64,7 +72,7 @@ func inUse() (m runtime.MemStats) {
 }
 
 // fillBatch inserts rows from at on in one transaction.
-func fillBatch(b *testing.B, db *sql.DB, at, count int, text func(i int) string) {
+func fillBatch(b *testing.B, db *sql.DB, at, count int, row func(i int) (id int, text string)) {
 	tx, err := db.Begin()
 	if err != nil {
 		b.Fatal(err)
@@ -74,7 +82,8 @@ func fillBatch(b *testing.B, db *sql.DB, at, count int, text func(i int) string)
 		b.Fatal(err)
 	}
 	for i := at; i < at+count; i++ {
-		if _, err := st.Exec(i+1, i*7, text(i)); err != nil {
+		id, text := row(i)
+		if _, err := st.Exec(id, i*7, text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,12 +5,12 @@
 // A copy of a tree (IsoCopy) costs the same whatever its size: both share all
 // nodes, and either one copies a node before it first changes it. So a tree that
 // nobody writes to may be read by any number of goroutines, and what was read
-// stays as it is. What is copied of a leaf is where its entries lie, not their
-// bytes: the copy appends its own behind them.
+// stays as it is. What is copied of a leaf is the order of its entries, not what is
+// written of them: the copy appends its own behind that.
 //
-// An entry costs its bytes and 12 more: a head, which is the number or the first
-// eight bytes that order it, and the place of its bytes. Entries that arrive in
-// ascending order fill leaves entirely, and so do those of Merge and of a Sorter.
+// An entry costs its bytes and 3 more, for their length and its place in the order,
+// and a row the 8 of its id. Entries that arrive in ascending order fill leaves
+// entirely, and so do those of Merge and of a Sorter.
 //
 // # Caveats
 //

@@ -81,8 +81,8 @@ func (n *inner) drop(i int, first, keyed bool) {
 func (n *inner) split(at int, keyed bool) (right *inner, head uint64, tail string) {
 	cut := n.fan() / 2
 	switch at {
-	case 1: // a kid is added behind the one that was split
-		cut = 1
+	case 1: // a kid is added behind the one that was split, or even two
+		cut = n.fan() - maxKids
 	case n.fan() - 1:
 		cut = at
 	}
@@ -106,7 +106,7 @@ func (n *inner) split(at int, keyed bool) (right *inner, head uint64, tail strin
 func (n *inner) recount() {
 	n.count = 0
 	for _, l := range n.leaves {
-		n.count += l.n
+		n.count += l.len()
 	}
 	for _, k := range n.kids {
 		n.count += k.count
@@ -126,7 +126,7 @@ func (n *inner) absorb(r *inner, keyed bool, head uint64, tail string) {
 // least returns the head and a copy of the key of the first entry of a leaf.
 func (l *leaf) least(keyed bool) (uint64, string) {
 	if !keyed {
-		return l.heads[0], ""
+		return l.head(0), ""
 	}
-	return l.heads[0], strings.Clone(l.entry(0))
+	return l.head(0), strings.Clone(l.entry(0))
 }

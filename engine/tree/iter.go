@@ -7,6 +7,7 @@ type iter struct {
 	path []step // from the root to the node above leaf
 	leaf *leaf
 	i    int
+	at   int // where the leaf has entry i
 }
 
 type step struct {
@@ -42,9 +43,13 @@ func (it *iter) down(n *inner, last bool) bool {
 func (it *iter) enter(l *leaf, last bool) bool {
 	it.leaf, it.i = l, 0
 	if last {
-		it.i = l.n - 1
+		it.i = l.len() - 1
 	}
-	return l.n > 0
+	if l.len() == 0 {
+		return false
+	}
+	it.at = int(l.order[it.i])
+	return true
 }
 
 // end goes to the first or last entry.
@@ -69,10 +74,7 @@ func seek[K bytesLike](it *iter, head uint64, key K) bool {
 		}
 		n = n.kids[i]
 	}
-	it.i, _ = search(it.leaf, it.t.keyed, head, key)
-	if it.i < it.leaf.n {
-		return true
-	}
+	it.i, _ = search(it.leaf, head, key)
 	it.i--
 	return it.next()
 }
@@ -83,7 +85,8 @@ func (it *iter) next() bool {
 	if it.leaf == nil {
 		return it.end(false)
 	}
-	if it.i++; it.i < it.leaf.n {
+	if it.i++; it.i < len(it.leaf.order) {
+		it.at = int(it.leaf.order[it.i])
 		return true
 	}
 	for d := len(it.path) - 1; d >= 0; d-- {
@@ -97,7 +100,7 @@ func (it *iter) next() bool {
 			return it.down(s.n.kids[s.i], false)
 		}
 	}
-	it.i = it.leaf.n - 1
+	it.i = it.leaf.len() - 1
 	return false
 }
 
@@ -108,6 +111,7 @@ func (it *iter) prev() bool {
 		return it.end(true)
 	}
 	if it.i--; it.i >= 0 {
+		it.at = int(it.leaf.order[it.i])
 		return true
 	}
 	for d := len(it.path) - 1; d >= 0; d-- {

@@ -6,13 +6,11 @@ type Keys struct{ t base }
 
 // keyHead returns the first eight bytes of a key as a number that sorts alike.
 func keyHead[K bytesLike](key K) uint64 {
-	h := uint64(0)
 	if len(key) >= 8 {
-		for i := range 8 {
-			h = h<<8 | uint64(key[i])
-		}
-		return h
+		return uint64(key[7]) | uint64(key[6])<<8 | uint64(key[5])<<16 | uint64(key[4])<<24 |
+			uint64(key[3])<<32 | uint64(key[2])<<40 | uint64(key[1])<<48 | uint64(key[0])<<56
 	}
+	h := uint64(0)
 	for i := range len(key) {
 		h |= uint64(key[i]) << (56 - 8*i)
 	}
@@ -39,7 +37,7 @@ func (k *Keys) Has(entry []byte) bool {
 func (k *Keys) Set(entry []byte) {
 	k.t.keyed = true
 	if _, had := set(&k.t, keyHead(entry), entry); !had {
-		k.t.weigh(len(entry))
+		k.t.weigh(cost(true, len(entry)))
 	}
 }
 
@@ -47,7 +45,7 @@ func (k *Keys) Set(entry []byte) {
 func (k *Keys) SetString(entry string) {
 	k.t.keyed = true
 	if _, had := set(&k.t, keyHead(entry), entry); !had {
-		k.t.weigh(len(entry))
+		k.t.weigh(cost(true, len(entry)))
 	}
 }
 
@@ -55,7 +53,7 @@ func (k *Keys) SetString(entry string) {
 func (k *Keys) Delete(entry []byte) bool {
 	_, had := remove(&k.t, keyHead(entry), entry)
 	if had {
-		k.t.weigh(-len(entry))
+		k.t.weigh(-cost(true, len(entry)))
 	}
 	return had
 }
@@ -88,4 +86,4 @@ func (i *KeyIter) Next() bool { return i.it.next() }
 func (i *KeyIter) Prev() bool { return i.it.prev() }
 
 // Key returns the entry.
-func (i *KeyIter) Key() string { return i.it.leaf.entry(i.it.i) }
+func (i *KeyIter) Key() string { return i.it.leaf.bytesAt(i.it.at) }

@@ -3,251 +3,189 @@ package tree
 import "strings"
 
 const (
-	maxEntries = 70      // in a leaf, which then is of a size that memory is given out in
-	few        = 16      // entries, and a leaf is joined with a neighbour
-	maxBytes   = 8 << 10 // in a leaf of more than one entry
+	maxBytes   = 8 << 10 // in a leaf of more than one entry; see leaf
+	maxEntries = 512     // in a leaf
+	small      = 512     // bytes, and many entries of the size fill a leaf well
+	headSize   = 8       // bytes of a head
 )
 
 // mark identifies the tree that may change a node in place.
 type mark struct{ _ byte }
 
-// slot is where the bytes of an entry lie.
-type slot struct{ at, size uint16 }
-
-// wideSlot is a slot of a leaf with more bytes than a slot can tell.
-type wideSlot struct{ at, size uint32 }
-
-const maxNarrow = 1<<16 - 1
-
 // leaf holds entries ordered by their heads and, in a keyed tree, those of
-// equal heads by their bytes.
+// equal heads by their bytes. An entry is written as its head, unless that is how
+// its bytes begin, the length of its bytes as a uvarint, and the bytes.
 //
-// The bytes are only ever appended to: those of an entry that was replaced or
-// removed stay until the leaf is written anew. So a string handed out stays
-// valid whatever happens to the leaf, and a copy of a leaf goes on in the memory
-// of the original: data is what a leaf knows of it, and whoever finds that there
-// is more leaves the rest to the one who wrote it.
+// What is written is only ever appended to: entries that were replaced or removed
+// stay until the leaf is written anew. So a string handed out stays valid
+// whatever happens to the leaf, and a copy of a leaf goes on in the memory of the
+// original: data is what a leaf knows of it, and whoever finds that there is more
+// leaves the rest to the one who wrote it. What a copy has of its own is small,
+// the order.
 //
-// Heads and slots are arrays of the full size, since growing them by and by
-// leaves holes of many sizes behind.
+// The memory of a leaf among many is the unit that the runtime takes from the
+// system and gives back: when it is let go, no neighbours that live on keep a hole
+// where it was. Of smaller pieces, whose lives end in any order, the holes would
+// come to a third of all memory.
 type leaf struct {
-	own  *mark
-	n    int              // entries
-	live int              // bytes of theirs
-	data string           // the bytes of buf as of this leaf
-	buf  *strings.Builder // nil when there is nothing to append to
-	wide *[maxEntries]wideSlot
-
-	loaded bool // made together with others, see loader
-
-	heads [maxEntries]uint64
-	slots [maxEntries]slot // unless wide
+	own   *mark
+	data  string           // the bytes of buf as of this leaf
+	buf   *strings.Builder // nil when there is nothing to append to
+	order []uint16         // where in data the entries begin
+	first uint64           // head of the first entry
+	last  uint64           // head of the last one
+	live  uint32           // bytes of what is in order
+	keyed bool
 }
+
+// len returns the number of entries.
+func (l *leaf) len() int { return len(l.order) }
+
+// headAt returns the head that is written at a place.
+func (l *leaf) headAt(at int) uint64 {
+	if l.keyed {
+		return l.keyHeadAt(at)
+	}
+	return readHead(l.data, at)
+}
+
+// keyHeadAt is headAt in a keyed tree.
+func (l *leaf) keyHeadAt(at int) uint64 {
+	if n := l.data[at]; n < 8 || n >= 0x80 {
+		return keyHead(l.entryAt(at))
+	}
+	return keyHead(l.data[at+1 : at+9])
+}
+
+func readHead(s string, at int) uint64 {
+	s = s[at : at+headSize]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// entryAt returns the bytes of the entry that is written at a place.
+func (l *leaf) entryAt(at int) string {
+	if !l.keyed {
+		at += headSize
+	}
+	return l.bytesAt(at)
+}
+
+// bytesAt returns bytes whose length is written at a place.
+func (l *leaf) bytesAt(at int) string {
+	n := int(l.data[at])
+	at++
+	if n >= 0x80 {
+		n, at = l.longSize(n, at)
+	}
+	return l.data[at : at+n]
+}
+
+// longSize reads the rest of a length of more than one byte.
+func (l *leaf) longSize(n, at int) (size, next int) {
+	n &= 0x7f
+	for shift := 7; ; shift += 7 {
+		b := int(l.data[at])
+		at++
+		n |= b & 0x7f << shift
+		if b < 0x80 {
+			return n, at
+		}
+	}
+}
+
+// end returns where the entry that is written at a place ends.
+func (l *leaf) end(at int) int {
+	if !l.keyed {
+		at += headSize
+	}
+	n := int(l.data[at])
+	at++
+	if n >= 0x80 {
+		n, at = l.longSize(n, at)
+	}
+	return at + n
+}
+
+// size returns the bytes that entry i takes.
+func (l *leaf) size(i int) int { return l.end(int(l.order[i])) - int(l.order[i]) }
+
+// head returns the head of entry i.
+func (l *leaf) head(i int) uint64 { return l.headAt(int(l.order[i])) }
 
 // entry returns the bytes of entry i.
-func (l *leaf) entry(i int) string {
-	if l.wide != nil {
-		s := l.wide[i]
-		return l.data[s.at : s.at+s.size]
-	}
-	s := l.slots[i]
-	at := int(s.at)
-	return l.data[at : at+int(s.size)]
-}
-
-// size returns the length of entry i.
-func (l *leaf) size(i int) int {
-	if l.wide != nil {
-		return int(l.wide[i].size)
-	}
-	return int(l.slots[i].size)
-}
-
-// place notes where the bytes of entry i lie.
-func (l *leaf) place(i, at, size int) {
-	if l.wide != nil {
-		l.wide[i] = wideSlot{uint32(at), uint32(size)}
-	} else {
-		l.slots[i] = slot{uint16(at), uint16(size)}
-	}
-}
-
-// widen makes the slots wide.
-func (l *leaf) widen() {
-	w := new([maxEntries]wideSlot)
-	for i, s := range l.slots[:l.n] {
-		w[i] = wideSlot{uint32(s.at), uint32(s.size)}
-	}
-	l.wide = w
-}
+func (l *leaf) entry(i int) string { return l.entryAt(int(l.order[i])) }
 
 // bytesLike are the two ways to hand over a key.
 type bytesLike interface{ string | []byte }
 
 // search returns the position of the first entry that is not before the key,
 // and whether it is that of the key.
-func search[K bytesLike](l *leaf, keyed bool, head uint64, key K) (int, bool) {
-	lo, hi := 0, l.n
+func search[K bytesLike](l *leaf, head uint64, key K) (int, bool) {
+	if !l.keyed {
+		return l.searchHead(head)
+	}
+	o := l.order
+	lo, hi := 0, len(o)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if h := l.heads[mid]; h < head || h == head && keyed && l.entry(mid) < string(key) {
+		at := int(o[mid])
+		if h := l.keyHeadAt(at); h < head || h == head && l.entryAt(at) < string(key) {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	return lo, lo < l.n && l.heads[lo] == head && (!keyed || l.entry(lo) == string(key))
+	return lo, lo < len(o) && l.entry(lo) == string(key)
 }
 
-// store appends the bytes of an entry and returns where they begin. It may write
-// the leaf anew first, and make its slots wide.
-func store[K bytesLike](l *leaf, b K) int {
-	at := len(l.data)
-	if l.buf == nil || l.buf.Len() != at || l.buf.Cap()-at < len(b) {
-		l.rewrite(l.room(len(b)))
-		at = len(l.data)
+// searchHead is search where heads are all there is. Heads are row ids, which are
+// often close together: beginning where the head would be
+// if they all were touches less memory than halving does.
+func (l *leaf) searchHead(head uint64) (int, bool) {
+	o := l.order
+	if len(o) == 0 || head <= l.first {
+		return 0, len(o) > 0 && head == l.first
 	}
-	switch b := any(b).(type) {
-	case string:
-		l.buf.WriteString(b)
-	case []byte:
-		l.buf.Write(b)
+	if head >= l.last {
+		if head == l.last {
+			return len(o) - 1, true
+		}
+		return len(o), false
 	}
-	l.data = l.buf.String()
-	l.live += len(b)
-	if len(l.data) > maxNarrow && l.wide == nil {
-		l.widen()
+	// Entry lo is before the head, entry hi is not.
+	lo, hi := 0, len(o)-1
+	at := lo + int(float64(head-l.first)/float64(l.last-l.first)*float64(hi))
+	if at = min(max(at, lo+1), hi-1); at <= lo {
+		return hi, false
 	}
-	return at
-}
-
-// room returns how much memory a leaf should get that is to take more bytes.
-func (l *leaf) room(more int) int {
-	size := l.live + more
-	if l.live != len(l.data) {
-		// Replaced entries leave bytes behind: with room for many of them,
-		// what is there is moved less often.
-		size += min(size/2, 1024)
-	}
-	return size + min(size/8, 512)
-}
-
-// rewrite moves the bytes of the entries that are there into memory of size
-// bytes.
-func (l *leaf) rewrite(size int) {
-	old := *l
-	l.buf, l.data = new(strings.Builder), ""
-	l.buf.Grow(size)
-	if l.wide != nil && l.live <= maxNarrow {
-		l.wide = nil
-	}
-	if old.live == len(old.data) && l.wide == old.wide { // nothing to leave out
-		l.buf.WriteString(old.data)
+	step := 4
+	if h := readHead(l.data, int(o[at])); h < head {
+		for lo = at; lo+step < hi; step *= 2 {
+			if readHead(l.data, int(o[lo+step])) >= head {
+				hi = lo + step
+				break
+			}
+			lo += step
+		}
+	} else if h > head {
+		for hi = at; hi-step > lo; step *= 2 {
+			if readHead(l.data, int(o[hi-step])) < head {
+				lo = hi - step
+				break
+			}
+			hi -= step
+		}
 	} else {
-		for i := range l.n {
-			e := old.entry(i)
-			l.place(i, l.buf.Len(), len(e))
-			l.buf.WriteString(e)
+		return at, true
+	}
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		if readHead(l.data, int(o[mid])) < head {
+			lo = mid
+		} else {
+			hi = mid
 		}
 	}
-	l.data = l.buf.String()
-}
-
-// clone returns a copy of the leaf that own may change.
-func (l *leaf) clone(own *mark) *leaf {
-	c := &leaf{own: own, n: l.n, live: l.live, data: l.data, buf: l.buf}
-	copy(c.heads[:], l.heads[:l.n])
-	c.copySlots(0, l, 0, l.n)
-	return c
-}
-
-// copySlots copies n slots of another leaf, from one position to another.
-func (l *leaf) copySlots(to int, from *leaf, at, n int) {
-	switch {
-	case from.wide == nil:
-		copy(l.slots[to:], from.slots[at:at+n])
-	case l.wide == nil:
-		l.wide = new([maxEntries]wideSlot)
-		fallthrough
-	default:
-		copy(l.wide[to:], from.wide[at:at+n])
-	}
-}
-
-// insert adds an entry at position i of a leaf that is not full.
-func insert[K bytesLike](l *leaf, i int, head uint64, b K) {
-	at := store(l, b)
-	if i < l.n {
-		copy(l.heads[i+1:l.n+1], l.heads[i:l.n])
-		l.copySlots(i+1, l, i, l.n-i)
-	}
-	l.heads[i] = head
-	l.place(i, at, len(b))
-	l.n++
-}
-
-// replace gives entry i other bytes.
-func replace[K bytesLike](l *leaf, i int, b K) {
-	l.live -= l.size(i)
-	l.place(i, 0, 0)
-	l.place(i, store(l, b), len(b))
-}
-
-// remove takes out entry i.
-func (l *leaf) remove(i int) {
-	l.live -= l.size(i)
-	copy(l.heads[i:], l.heads[i+1:l.n])
-	l.copySlots(i, l, i+1, l.n-i-1)
-	l.n--
-}
-
-// crowded reports whether a leaf must be split before it takes size bytes more.
-func (l *leaf) crowded(size int) bool {
-	return l.n == maxEntries || l.n > 0 && l.live+size > maxBytes
-}
-
-// split moves the entries from position cut on into a new leaf.
-func (l *leaf) split(cut int) *leaf {
-	r := &leaf{own: l.own, n: l.n - cut, data: l.data}
-	copy(r.heads[:], l.heads[cut:l.n])
-	r.copySlots(0, l, cut, r.n)
-	for i := range r.n {
-		r.live += r.size(i)
-	}
-	l.n, l.live = cut, l.live-r.live
-	// A leaf that grows at one end leaves full ones behind, and the new one will
-	// hold as much.
-	switch {
-	case r.n == 0:
-		r.empty(min(l.live, maxBytes))
-		if l.buf != nil && l.buf.Cap()-l.live > l.live/8 {
-			l.rewrite(l.live)
-		}
-		l.buf = nil
-	case cut == 0:
-		r.rewrite(r.live)
-		l.empty(min(r.live, maxBytes))
-	default:
-		r.rewrite(r.room(0))
-		l.rewrite(l.room(0))
-	}
-	return r
-}
-
-// empty gives a leaf without entries memory of size bytes.
-func (l *leaf) empty(size int) {
-	l.data, l.buf, l.wide = "", new(strings.Builder), nil
-	l.buf.Grow(size)
-}
-
-// absorb appends the entries of the leaf behind it.
-func (l *leaf) absorb(r *leaf) {
-	l.rewrite(l.room(r.live))
-	for i := range r.n {
-		e := r.entry(i)
-		at := store(l, e)
-		l.heads[l.n] = r.heads[i]
-		l.place(l.n, at, len(e))
-		l.n++
-	}
+	return hi, readHead(l.data, int(o[hi])) == head
 }

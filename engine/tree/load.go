@@ -1,20 +1,12 @@
 package tree
 
-import "strings"
-
 // loader makes a tree of entries that come in ascending order: full leaves, and
 // full nodes above them.
-//
-// The bytes of some leaves are kept in one piece of memory, and so are their
-// heads and slots. Either piece fills the unit that memory comes in from the
-// system, and nothing else lies between them: there are no holes, whatever is
-// made and let go meanwhile.
 type loader struct {
-	t       base
-	heads   []uint64 // of the entries at hand
-	entries []string
-	bytes   int    // of theirs
-	group   []leaf // not used yet
+	t      base
+	leaf   *leaf    // that is being filled
+	order  []uint16 // of such a leaf, to use again
+	orders []uint16 // memory for orders, not used yet
 	// The last node of each level, the lowest first, and what it begins with.
 	edge []loadNode
 }
@@ -25,56 +17,48 @@ type loadNode struct {
 	tail string
 }
 
-const loadLeaves = 9 // of which the nodes are in one piece, which has 8 KiB
-
 func newLoader(keyed bool) *loader {
-	const most = loadLeaves * maxEntries
-	return &loader{
-		t:     base{own: new(mark), keyed: keyed},
-		heads: make([]uint64, 0, most), entries: make([]string, 0, most),
-	}
+	return &loader{t: base{own: new(mark), keyed: keyed}}
 }
 
-// add appends an entry, whose bytes must stay until the tree is finished.
+// add appends an entry.
 func (l *loader) add(head uint64, entry string) {
-	if len(l.heads) == cap(l.heads) || len(l.heads) > 0 && l.bytes+len(entry) > maxBytes {
+	if l.leaf != nil && l.leaf.crowded(len(entry)) {
 		l.flush()
 	}
-	l.heads, l.entries = append(l.heads, head), append(l.entries, entry)
-	l.bytes += len(entry)
-	l.t.size.bytes += len(entry)
+	if l.leaf == nil {
+		l.leaf = &leaf{own: l.t.own, keyed: l.t.keyed, order: l.order[:0]}
+		l.leaf.empty(max(maxBytes, cost(l.t.keyed, len(entry))))
+	}
+	insert(l.leaf, l.leaf.len(), head, entry)
+	l.t.size.bytes += cost(l.t.keyed, len(entry))
 }
 
-// flush makes leaves of the entries at hand, all of about one size.
+// flush puts the leaf that was filled behind the others.
 func (l *loader) flush() {
-	var b strings.Builder
-	b.Grow(l.bytes)
-	for _, e := range l.entries {
-		b.WriteString(e)
+	f := l.leaf
+	if f == nil {
+		return
 	}
-	data, heads, entries := b.String(), l.heads, l.entries
-	for leaves := (len(heads) + maxEntries - 1) / maxEntries; leaves > 0; leaves-- {
-		if len(l.group) == 0 {
-			l.group = make([]leaf, loadLeaves)
-		}
-		f := &l.group[0]
-		l.group = l.group[1:]
-		f.own, f.loaded = l.t.own, true
-		f.n = (len(heads) + leaves - 1) / leaves
-		copy(f.heads[:], heads[:f.n])
-		for i, e := range entries[:f.n] {
-			if f.live+len(e) > maxNarrow && f.wide == nil {
-				f.widen() // a long entry, which is alone
-			}
-			f.place(i, f.live, len(e))
-			f.live += len(e)
-		}
-		f.data, data = data[:f.live], data[f.live:]
-		heads, entries = heads[f.n:], entries[f.n:]
-		l.append(f)
+	l.leaf, l.order, f.order = nil, f.order, l.carve(f.order)
+	if live := int(f.live); f.buf.Cap()-live > live/8 {
+		f.rewrite(live)
 	}
-	clear(l.entries)
-	l.heads, l.entries, l.bytes = l.heads[:0], l.entries[:0], 0
+	f.buf = nil
+	l.append(f)
+}
+
+// carve returns a copy of an order. Such copies are cut from pieces of one size,
+// which leave no holes either.
+func (l *loader) carve(o []uint16) []uint16 {
+	n := len(o)
+	if len(l.orders) < n {
+		l.orders = make([]uint16, max(n, maxBytes/2))
+	}
+	c := l.orders[:n:n]
+	l.orders = l.orders[n:]
+	copy(c, o)
+	return c
 }
 
 // append puts a leaf behind the others.
@@ -178,7 +162,8 @@ func (m *merger) node(n *inner) {
 }
 
 func (m *merger) leaf(f *leaf) {
-	for i, h := range f.heads[:f.n] {
+	for i := range f.len() {
+		h := f.head(i)
 		m.upTo(h, false)
 		if len(m.changes) > 0 && rowHead(m.changes[0].Rowid) == h {
 			continue // which takes its place

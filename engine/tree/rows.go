@@ -36,14 +36,20 @@ func (r *Rows) Get(id int64) (row.Record, bool) {
 // Set stores a copy of a record and returns the one the row had.
 func (r *Rows) Set(id int64, rec row.Record) (row.Record, bool) {
 	old, had := set(&r.t, rowHead(id), string(rec))
-	r.t.weigh(len(rec) - len(old))
+	more := cost(false, len(rec))
+	if had {
+		more -= cost(false, len(old))
+	}
+	r.t.weigh(more)
 	return row.Record(old), had
 }
 
 // Delete removes a row and returns its record.
 func (r *Rows) Delete(id int64) (row.Record, bool) {
 	old, had := remove(&r.t, rowHead(id), "")
-	r.t.weigh(-len(old))
+	if had {
+		r.t.weigh(-cost(false, len(old)))
+	}
 	return row.Record(old), had
 }
 
@@ -57,7 +63,7 @@ func (r *Rows) Max() (int64, row.Record, bool) {
 		n = n.kids[len(n.kids)-1]
 	}
 	l := n.leaves[len(n.leaves)-1]
-	return rowid(l.heads[l.n-1]), row.Record(l.entry(l.n - 1)), true
+	return rowid(l.last), row.Record(l.entry(l.len() - 1)), true
 }
 
 // GetAt returns row i of all, in the order of their ids.
@@ -66,7 +72,7 @@ func (r *Rows) GetAt(i int) (int64, row.Record, bool) {
 		return 0, "", false
 	}
 	l, k := r.t.at(i)
-	return rowid(l.heads[k]), row.Record(l.entry(k)), true
+	return rowid(l.head(k)), row.Record(l.entry(k)), true
 }
 
 // Ascend calls f with the rows from an id on until it returns false.
@@ -84,9 +90,9 @@ func ascend(n *inner, from uint64, f func(int64, row.Record) bool) bool {
 		}
 	}
 	for _, l := range n.leaves[min(at, len(n.leaves)):] {
-		i, _ := search(l, false, from, "")
-		for ; i < l.n; i++ {
-			if !f(rowid(l.heads[i]), row.Record(l.entry(i))) {
+		i, _ := search(l, from, "")
+		for _, at := range l.order[i:] {
+			if !f(rowid(readHead(l.data, int(at))), row.Record(l.bytesAt(int(at)+headSize))) {
 				return false
 			}
 		}
@@ -113,7 +119,7 @@ func (i *RowIter) Next() bool { return i.it.next() }
 func (i *RowIter) Prev() bool { return i.it.prev() }
 
 // Key returns the id of the row.
-func (i *RowIter) Key() int64 { return rowid(i.it.leaf.heads[i.it.i]) }
+func (i *RowIter) Key() int64 { return rowid(readHead(i.it.leaf.data, i.it.at)) }
 
 // Value returns the record.
-func (i *RowIter) Value() row.Record { return row.Record(i.it.leaf.entry(i.it.i)) }
+func (i *RowIter) Value() row.Record { return row.Record(i.it.leaf.bytesAt(i.it.at + headSize)) }

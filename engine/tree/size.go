@@ -1,7 +1,5 @@
 package tree
 
-import "unsafe"
-
 // size is what a tree knows of the memory it takes: the bytes of its entries, and
 // what its leaves take beside them, both kept up to date by every write.
 //
@@ -16,21 +14,20 @@ type size struct {
 }
 
 const (
-	// leafBytes is what a leaf takes by itself, in the size that memory comes in
-	// for it, and loadedBytes one of those that are made together.
-	leafBytes   = 1024
-	loadedBytes = 8192 / loadLeaves
-	// nodeBytes is its place in the node above, keyBytes that of an index, which
-	// has the first key there, and bufferBytes the head of its bytes.
+	// leafBytes is what a leaf takes beside its block and order. nodeBytes is its
+	// place in the node above, keyBytes that of an index, which has the first key
+	// there, and bufferBytes the head of its block.
+	leafBytes                        = 80
 	nodeBytes, keyBytes, bufferBytes = 24, 72, 32
-	// fullShare is the share of an entry in a leaf that is nearly full.
-	fullShare = 64 * (leafBytes + nodeBytes) / (maxEntries * 7 / 8)
+	// fullShare is the share of an entry in a leaf that is nearly full, which is
+	// mostly its place in the order.
+	fullShare = 64 * 3
 	// sizeSlack is the part of all memory by which shares and what there is may
 	// differ, and leafSlack what they may differ by in any case.
-	sizeSlack, leafSlack = 32, 8 * leafBytes
+	sizeSlack, leafSlack = 32, maxBytes
 )
 
-// weigh notes that entries of so many bytes more, or less, are there.
+// weigh notes that entries that take so many bytes more, or less, are there.
 func (t *base) weigh(bytes int) {
 	s := &t.size
 	s.bytes += bytes
@@ -60,27 +57,30 @@ func (r *Rows) Memory() int64 { return r.t.memory() }
 // Memory estimates the bytes of memory that the entries take.
 func (k *Keys) Memory() int64 { return k.t.memory() }
 
-// over is what a leaf takes beside the bytes of its entries.
+// over is what a leaf takes beside what is written of its entries.
 func (t *base) over(l *leaf) int {
-	n := nodeBytes
+	n := leafBytes + nodeBytes + 2*cap(l.order) - int(l.live)
 	if t.keyed {
-		n = keyBytes
+		n += keyBytes - nodeBytes
 	}
-	if l.loaded {
-		n += loadedBytes
-	} else {
-		n += leafBytes
-	}
-	switch {
+	switch size := len(l.data); {
 	case l.buf != nil:
-		n += bufferBytes + l.buf.Cap() - l.live
-	case l.loaded:
-		n += len(l.data) - l.live
+		n += bufferBytes + l.buf.Cap()
+	case size > maxBytes*8/9 && size <= maxBytes:
+		n += maxBytes
 	default: // the rest is lost to the sizes that memory comes in
-		n += len(l.data) - l.live + len(l.data)/16
-	}
-	if l.wide != nil {
-		n += int(unsafe.Sizeof(*l.wide))
+		n += size + size/16
 	}
 	return n
+}
+
+// overBelow is over of all leaves below a node.
+func (t *base) overBelow(n *inner) (sum int) {
+	for _, k := range n.kids {
+		sum += t.overBelow(k)
+	}
+	for _, l := range n.leaves {
+		sum += t.over(l)
+	}
+	return sum
 }

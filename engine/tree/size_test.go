@@ -130,3 +130,22 @@ func TestMemoryOfDeletes(t *testing.T) {
 		t.Errorf("no rows take %d bytes", got)
 	}
 }
+
+// TestMemoryOfEmptyNodes: what leaves without entries took is given back with the
+// nodes above them.
+func TestMemoryOfEmptyNodes(t *testing.T) {
+	r, rec := new(Rows), row.Record(make([]byte, 5000))
+	for i := range int64(maxKids) * 6 {
+		r.Set(i, rec)
+	}
+	for r.Len() > 10 {
+		id, _, _ := r.Max()
+		r.Delete(id)
+		check(t, &r.t)
+	}
+	for r.Len() > 0 {
+		id, _, _ := r.GetAt(0)
+		r.Delete(id)
+		check(t, &r.t)
+	}
+}

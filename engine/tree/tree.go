@@ -39,7 +39,7 @@ func find[K bytesLike](t *base, head uint64, key K) (string, bool) {
 		n = n.kids[child(n, t.keyed, head, key)]
 	}
 	l := n.leaves[child(n, t.keyed, head, key)]
-	i, ok := search(l, t.keyed, head, key)
+	i, ok := search(l, head, key)
 	if !ok {
 		return "", false
 	}
@@ -64,9 +64,9 @@ func (t *base) mutableLeaf(p **leaf) *leaf {
 // set stores bytes under a key, which in a keyed tree are the same. It returns
 // the entry that had the key.
 func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
-	if l := t.edge; l != nil && head > l.heads[l.n-1] && !l.crowded(len(b)) {
+	if l := t.edge; l != nil && head > l.last && !l.crowded(len(b)) {
 		was := t.over(l)
-		insert(l, l.n, head, b)
+		insert(l, l.len(), head, b)
 		t.size.over += t.over(l) - was
 		for _, n := range t.above {
 			n.count++
@@ -77,7 +77,7 @@ func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
 		t.own = new(mark)
 	}
 	if t.root == nil {
-		t.root = &inner{own: t.own, leaves: []*leaf{{own: t.own}}}
+		t.root = &inner{own: t.own, leaves: []*leaf{{own: t.own, keyed: t.keyed}}}
 		t.size.over = t.over(t.root.leaves[0])
 	}
 	old, had, right, sep, tail := put(t, &t.root, head, b)
@@ -98,7 +98,7 @@ func (t *base) findEdge(head uint64) {
 		if n.leaves == nil {
 			continue
 		}
-		if l := n.leaves[len(n.leaves)-1]; l.own == t.own && l.n > 0 && l.heads[l.n-1] == head {
+		if l := n.leaves[len(n.leaves)-1]; l.own == t.own && l.len() > 0 && l.last == head {
 			t.edge = l
 		}
 		return
@@ -112,12 +112,13 @@ func put[K bytesLike](t *base, p **inner, head uint64, b K) (old string, had boo
 	at := child(n, t.keyed, head, b)
 	grown := false
 	if n.leaves != nil {
-		was := t.over(n.leaves[at])
-		old, had, grown = putLeaf(t, n, at, head, b)
-		t.size.over += t.over(n.leaves[at]) - was
-		if grown {
-			t.size.over += t.over(n.leaves[at+1])
+		was, fan := t.over(n.leaves[at]), n.fan()
+		old, had = putLeaf(t, n, at, head, b)
+		for _, l := range n.leaves[at : at+1+n.fan()-fan] {
+			t.size.over += t.over(l)
 		}
+		t.size.over -= was
+		grown = n.fan() > fan
 	} else {
 		var kid *inner
 		if old, had, kid, sep, tail = put(t, &n.kids[at], head, b); kid != nil {
@@ -136,43 +137,59 @@ func put[K bytesLike](t *base, p **inner, head uint64, b K) (old string, had boo
 	return old, had, nil, 0, ""
 }
 
-// putLeaf is put in leaf at of a node; grown says that there is one more leaf.
-func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old string, had, grown bool) {
+// putLeaf is put in leaf at of a node, which may get more of them behind that.
+func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old string, had bool) {
 	l := t.mutableLeaf(&n.leaves[at])
-	i, found := search(l, t.keyed, head, b)
-	var right *leaf
-	switch {
-	case found:
+	i, found := search(l, head, b)
+	if found {
 		old = l.entry(i)
-		if t.keyed {
-			return old, true, false
+		switch {
+		case t.keyed:
+			return old, true
+		case len(b) <= maxBytes || l.len() == 1:
+			replace(l, i, head, b)
+			if l.len() > 1 && int(l.live) > 2*maxBytes {
+				t.addLeaf(n, at, l.split(l.middle()))
+			}
+			return old, true
 		}
-		replace(l, i, b)
-		if l.n == 1 || l.live <= 2*maxBytes {
-			return old, true, false
-		}
-		right = l.split(l.n / 2)
+		l.remove(i)
+	}
+	switch {
 	case !l.crowded(len(b)):
 		insert(l, i, head, b)
-		return "", false, false
-	case i == l.n:
-		right = l.split(i)
+		return old, found
+	case i == l.len():
+		right := l.split(i)
 		insert(right, 0, head, b)
+		t.addLeaf(n, at, right)
 	case i == 0:
-		right = l.split(0)
+		right := l.split(0)
 		insert(l, 0, head, b)
+		t.addLeaf(n, at, right)
+	case len(b) > maxBytes: // which gets a leaf of its own
+		t.addLeaf(n, at, l.split(i))
+		own := l.split(i)
+		insert(own, 0, head, b)
+		t.addLeaf(n, at, own)
 	default:
-		cut := l.n / 2
-		if right = l.split(cut); i <= cut {
+		cut := l.middle()
+		right := l.split(cut)
+		if i <= cut {
 			insert(l, i, head, b)
 		} else {
 			insert(right, i-cut, head, b)
 		}
+		t.addLeaf(n, at, right)
 	}
-	n.leaves = slices.Insert(n.leaves, at+1, right)
-	sep, tail := right.least(t.keyed)
+	return old, found
+}
+
+// addLeaf puts a leaf behind leaf at of a node.
+func (t *base) addLeaf(n *inner, at int, l *leaf) {
+	n.leaves = slices.Insert(n.leaves, at+1, l)
+	sep, tail := l.least(t.keyed)
 	n.separate(at, t.keyed, sep, tail)
-	return old, found, true
 }
 
 // remove takes an entry out and returns it.
@@ -199,11 +216,11 @@ func take[K bytesLike](t *base, p **inner, head uint64, key K) (old string) {
 	if n.leaves != nil {
 		was := t.over(n.leaves[at])
 		l := t.mutableLeaf(&n.leaves[at])
-		i, _ := search(l, t.keyed, head, key)
+		i, _ := search(l, head, key)
 		old = l.entry(i)
 		l.remove(i)
 		t.size.over += t.over(l) - was
-		if l.n < few && !t.joinLeaves(n, at-1) {
+		if l.sparse() && !t.joinLeaves(n, at-1) {
 			t.joinLeaves(n, at)
 		}
 		return old
@@ -222,14 +239,14 @@ func (t *base) joinLeaves(n *inner, i int) bool {
 	}
 	a, b := n.leaves[i], n.leaves[i+1]
 	switch {
-	case a.n == 0 || b.n == 0:
-		if a.n == 0 {
+	case a.len() == 0 || b.len() == 0:
+		if a.len() == 0 {
 			b = a
 		}
 		t.size.over -= t.over(b)
-		n.drop(i, a.n == 0, t.keyed)
+		n.drop(i, a.len() == 0, t.keyed)
 		return true
-	case a.n+b.n > maxEntries*3/4 || a.live+b.live > maxBytes*3/4:
+	case a.len()+b.len() > maxEntries*3/4 || a.live+b.live > maxBytes*3/4:
 		return false
 	}
 	was := t.over(a) + t.over(b)
@@ -248,6 +265,10 @@ func (t *base) joinKids(n *inner, i int) bool {
 	a, b := n.kids[i], n.kids[i+1]
 	switch {
 	case a.count == 0 || b.count == 0:
+		if a.count == 0 {
+			b = a
+		}
+		t.size.over -= t.overBelow(b)
 		n.drop(i, a.count == 0, t.keyed)
 		return true
 	case a.fan()+b.fan() > maxKids*3/4:
@@ -274,8 +295,8 @@ func (t *base) at(i int) (*leaf, int) {
 		n = n.kids[k]
 	}
 	k := 0
-	for i >= n.leaves[k].n {
-		i -= n.leaves[k].n
+	for i >= n.leaves[k].len() {
+		i -= n.leaves[k].len()
 		k++
 	}
 	return n.leaves[k], i

@@ -25,16 +25,19 @@ func check(t interface{ Fatalf(string, ...any) }, b *base) {
 	checkLeaf := func(l *leaf) {
 		bytes, over = bytes+int(l.live), over+b.over(l)
 		live := 0
-		for i := range l.n {
+		for i := range l.len() {
 			live += l.size(i)
-			if i > 0 && (l.heads[i-1] > l.heads[i] || l.heads[i-1] == l.heads[i] && (!b.keyed || l.entry(i-1) >= l.entry(i))) {
+			if i > 0 && (l.head(i-1) > l.head(i) || l.head(i-1) == l.head(i) && (!b.keyed || l.entry(i-1) >= l.entry(i))) {
 				t.Fatalf("entry %d of a leaf is not behind the one before", i)
 			}
 		}
-		if live != l.live || l.live > 6*maxBytes && l.n > maxEntries/2 {
-			t.Fatalf("a leaf of %d entries with %d bytes counts %d", l.n, live, l.live)
+		if live != int(l.live) || live > 3*maxBytes && l.len() > 1 || l.keyed != b.keyed {
+			t.Fatalf("a leaf of %d entries with %d bytes counts %d", l.len(), live, l.live)
 		}
-		if l.n == 0 && len(b.root.kids)+len(b.root.leaves) > 1 {
+		if l.len() > 0 && (l.first != l.head(0) || l.last != l.head(l.len()-1)) {
+			t.Fatalf("a leaf begins with %x and ends with %x", l.first, l.last)
+		}
+		if l.len() == 0 && len(b.root.kids)+len(b.root.leaves) > 1 {
 			t.Fatalf("an empty leaf")
 		}
 	}
@@ -48,7 +51,7 @@ func check(t interface{ Fatalf(string, ...any) }, b *base) {
 			first := n
 			if n.leaves != nil {
 				checkLeaf(n.leaves[i])
-				sum += n.leaves[i].n
+				sum += n.leaves[i].len()
 			} else {
 				sum += n.kids[i].count
 				if d := walk(n.kids[i]) + 1; i > 0 && d != deep {
@@ -323,17 +326,90 @@ func TestLeavesAreFull(t *testing.T) {
 			r.Set(id(i), "a record of twenty bytes")
 		}
 		check(t, &r.t)
-		leaves := 0
+		leaves, bytes := 0, 0
 		var walk func(n *inner)
 		walk = func(n *inner) {
-			leaves += len(n.leaves)
+			for _, l := range n.leaves {
+				leaves, bytes = leaves+1, bytes+int(l.live)
+			}
 			for _, k := range n.kids {
 				walk(k)
 			}
 		}
 		walk(r.t.root)
-		if fill := n / float64(leaves) / maxEntries; fill < 0.9 {
+		if fill := float64(bytes) / float64(leaves) / maxBytes; fill < 0.9 {
 			t.Errorf("%s: leaves are filled to %.0f%%", name, fill*100)
+		}
+	}
+}
+
+// Leaves among many are of one size, whatever the order and the transactions that
+// filled them, and a copy goes on in the memory of the original.
+func TestLeavesShareMemory(t *testing.T) {
+	var k Keys
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, i := range r.Perm(20_000) {
+		if i%20 == 0 {
+			k = *k.IsoCopy()
+		}
+		k.Set(fmt.Appendf(nil, "%06d and some bytes", i))
+	}
+	check(t, &k.t)
+	leaves := func(k *Keys) map[*strings.Builder]bool {
+		all := map[*strings.Builder]bool{}
+		var walk func(n *inner)
+		walk = func(n *inner) {
+			for _, l := range n.leaves {
+				all[l.buf] = true
+				if l.buf == nil || l.buf.Cap() != maxBytes {
+					t.Errorf("a leaf of %d entries with memory of its own size", l.len())
+				}
+			}
+			for _, n := range n.kids {
+				walk(n)
+			}
+		}
+		walk(k.t.root)
+		return all
+	}
+	before := leaves(&k)
+	c := k.IsoCopy()
+	for i := 0; i < 20_000; i += 400 {
+		c.Set(fmt.Appendf(nil, "%06d and others", i))
+	}
+	after, moved := leaves(c), 0
+	for b := range after {
+		if !before[b] {
+			moved++
+		}
+	}
+	if moved > len(after)/2 {
+		t.Errorf("%d of %d leaves were written anew", moved, len(after))
+	}
+}
+
+// A record that is longer than a leaf takes the place of a short one: it gets a leaf
+// of its own, also where the node above is full.
+func TestLongRecordAmongShort(t *testing.T) {
+	const n = 30_000
+	short, long := row.Record("a record of twenty bytes"), row.Record(strings.Repeat("x", 70_000))
+	for at := 1; at < n; at += 2909 {
+		var r Rows
+		for i := range n {
+			r.Set(int64(i), short)
+		}
+		for i := 0; i < 2*at && i < 600; i += 3 { // of neighbouring leaves, and often of one
+			old, had := r.Set(int64((at+i*7)%n), long)
+			if !had || old != short && old != long {
+				t.Fatalf("row %d was of %d bytes", at, len(old))
+			}
+			if i%60 == 0 {
+				check(t, &r.t)
+			}
+		}
+		check(t, &r.t)
+		if r.Len() != n {
+			t.Fatalf("%d rows", r.Len())
 		}
 	}
 }

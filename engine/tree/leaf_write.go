@@ -1,0 +1,209 @@
+package tree
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// cost returns the bytes that an entry of n bytes takes.
+func cost(keyed bool, n int) int {
+	c := n + 1
+	for n >= 0x80 {
+		n >>= 7
+		c++
+	}
+	if !keyed {
+		c += headSize
+	}
+	return c
+}
+
+// store appends an entry and returns where it begins. It may write the leaf anew
+// first.
+func store[K bytesLike](l *leaf, head uint64, b K) uint16 {
+	var prefix [headSize + binary.MaxVarintLen64]byte
+	n := 0
+	if !l.keyed {
+		binary.LittleEndian.PutUint64(prefix[:], head)
+		n = headSize
+	}
+	if len(b) < 0x80 {
+		prefix[n] = byte(len(b))
+		n++
+	} else {
+		n += binary.PutUvarint(prefix[n:], uint64(len(b)))
+	}
+	at, size := len(l.data), n+len(b)
+	if l.buf == nil || l.buf.Len() != at || l.buf.Cap()-at < size || at >= 1<<16 {
+		l.rewrite(l.room(size))
+		at = len(l.data)
+	}
+	l.buf.Write(prefix[:n])
+	switch b := any(b).(type) {
+	case string:
+		l.buf.WriteString(b)
+	case []byte:
+		l.buf.Write(b)
+	}
+	l.data = l.buf.String()
+	l.live += uint32(size)
+	return uint16(at)
+}
+
+// room returns how much memory a leaf should get that is to take more bytes.
+func (l *leaf) room(more int) int {
+	size := int(l.live) + more
+	switch {
+	case size > small*(l.len()+1), size > maxBytes, size > maxBytes*7/8 && int(l.live) != len(l.data):
+		// The last is of a leaf whose entries are replaced. With room for some
+		// of them, what is there is moved less often.
+		return size + size/8
+	case size > maxBytes/4:
+		return maxBytes
+	}
+	return max(2*size, 128)
+}
+
+// rewrite moves what is written of the entries that are there into memory of size
+// bytes.
+func (l *leaf) rewrite(size int) {
+	buf := new(strings.Builder)
+	buf.Grow(size)
+	if int(l.live) == len(l.data) { // nothing to leave out
+		buf.WriteString(l.data)
+	} else {
+		for i, at := range l.order {
+			l.order[i] = uint16(buf.Len())
+			buf.WriteString(l.data[at:l.end(int(at))])
+		}
+	}
+	l.buf, l.data = buf, buf.String()
+}
+
+// clone returns a copy of the leaf that own may change.
+func (l *leaf) clone(own *mark) *leaf {
+	c := *l
+	c.own, c.order = own, append(roomFor(l.len()+1), l.order...)
+	return &c
+}
+
+// roomFor returns an empty order with room for n entries.
+func roomFor(n int) []uint16 { return slices.Grow([]uint16(nil), n+n/16) }
+
+// insert adds an entry at position i of a leaf that is not crowded.
+func insert[K bytesLike](l *leaf, i int, head uint64, b K) {
+	at, n := store(l, head, b), l.len()
+	if n == cap(l.order) {
+		l.order = append(roomFor(n+n/8+8), l.order...)
+	}
+	l.order = l.order[:n+1]
+	if i < n {
+		copy(l.order[i+1:], l.order[i:n])
+	} else {
+		l.last = head
+	}
+	l.order[i] = at
+	if i == 0 {
+		l.first = head
+	}
+}
+
+// replace gives entry i other bytes.
+func replace[K bytesLike](l *leaf, i int, head uint64, b K) {
+	l.remove(i)
+	insert(l, i, head, b)
+}
+
+// remove takes out entry i.
+func (l *leaf) remove(i int) {
+	l.live -= uint32(l.size(i))
+	l.order = slices.Delete(l.order, i, i+1)
+	if i == 0 || i == l.len() {
+		l.ends()
+	}
+}
+
+// ends notes the heads of the first and the last entry.
+func (l *leaf) ends() {
+	if n := l.len(); n > 0 {
+		l.first, l.last = l.head(0), l.head(n-1)
+	}
+}
+
+// crowded reports whether a leaf must be split before it takes an entry of n bytes
+// more.
+func (l *leaf) crowded(n int) bool {
+	return l.len() == maxEntries || l.len() > 0 && int(l.live)+cost(l.keyed, n) > maxBytes
+}
+
+// sparse reports whether a leaf should be joined with a neighbour.
+func (l *leaf) sparse() bool { return l.live < maxBytes/4 && l.len() < maxEntries/4 }
+
+// middle returns the position behind which the larger half of the bytes begins.
+func (l *leaf) middle() int {
+	half := 0
+	for i := range l.len() - 1 {
+		if half += l.size(i); half >= int(l.live)/2 {
+			return i + 1
+		}
+	}
+	return l.len() - 1
+}
+
+// split moves the entries from position cut on into a new leaf.
+func (l *leaf) split(cut int) *leaf {
+	r := &leaf{own: l.own, keyed: l.keyed, data: l.data}
+	switch n := l.len(); cut {
+	case n:
+		// A leaf that grows at one end leaves full ones behind, and the new one
+		// will hold as much.
+		r.order = roomFor(n)
+		r.empty(l.hold())
+		if live := int(l.live); l.buf != nil && l.buf.Cap()-live > live/8 {
+			l.rewrite(live)
+		}
+		l.buf = nil
+	case 0:
+		*r = *l
+		if live := int(l.live); l.buf != nil && l.buf.Cap()-live > live/8 {
+			r.rewrite(live)
+		}
+		r.buf = nil
+		l.order = roomFor(n)
+		l.empty(r.hold())
+	default:
+		r.order = append(roomFor(n), l.order[cut:]...)
+		for i := range r.order {
+			r.live += uint32(r.size(i))
+		}
+		l.order, l.live = append(roomFor(n), l.order[:cut]...), l.live-r.live
+		r.rewrite(max(r.room(0), r.hold()))
+		l.rewrite(max(l.room(0), l.hold()))
+		r.ends()
+		l.ends()
+	}
+	return r
+}
+
+// hold returns how much memory an empty neighbour of a leaf should get.
+func (l *leaf) hold() int {
+	if int(l.live) > small*(l.len()+1) {
+		return int(min(l.live, maxBytes))
+	}
+	return maxBytes
+}
+
+// empty gives a leaf without entries memory of size bytes.
+func (l *leaf) empty(size int) {
+	l.data, l.buf, l.live = "", new(strings.Builder), 0
+	l.buf.Grow(size)
+}
+
+// absorb appends the entries of the leaf behind it.
+func (l *leaf) absorb(r *leaf) {
+	l.rewrite(l.room(int(r.live)))
+	for i := range r.len() {
+		insert(l, l.len(), r.head(i), r.entry(i))
+	}
+}
