@@ -27,6 +27,8 @@ func statRows(c *conn) [][]row.Value {
 	count("seals", m.Seals)
 	count("publications", m.Publications)
 	count("volatile_commits", m.VolatileCommits)
+	count("memory_estimate", uint64(m.MemoryEstimate))
+	add("memory_budget", positive(m.MemoryBudget))
 	count("rows_dropped", m.RowsDropped)
 	count("row_reads", m.Reads)
 	count("row_folds", m.Folds)
@@ -60,6 +62,8 @@ func settingRows(c *conn) [][]row.Value {
 		switch {
 		case k.get(&given) != k.get(&Config{}):
 			source = "dsn"
+		case k.name == "memory_budget" && c.sh.inst.budget != k.name:
+			source = c.sh.inst.budget
 		case value != k.get(&def):
 			source = "process"
 		}

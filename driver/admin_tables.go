@@ -8,8 +8,8 @@ import (
 )
 
 // tableRows are the rows of tidemark_tables: the tables that the statement
-// sees, a transaction's own changes included. resident_bytes is an estimate from a
-// sample; log_bytes counts what is in the log, superseded records included.
+// sees, a transaction's own changes included. resident_bytes is what
+// counts against the memory budget; log_bytes counts what is in the log, superseded records included.
 func tableRows(c *conn) [][]row.Value {
 	var rows [][]row.Value
 	schema, view := c.visible()

@@ -65,6 +65,14 @@ type Config struct {
 	// "UTC" (the default) or "Local".
 	TimeZone string
 
+	// MemoryBudget bounds the estimate of what the rows and indexes of all tables
+	// take in memory, in bytes, from 1 MiB on. A write that would exceed it fails
+	// with ErrNoMem, and an open whose log does. 0 means the smallest limit of the
+	// process's control groups, else what the machine has available, less what the
+	// process takes already. It is an estimate of live memory: set GOMEMLIMIT, too,
+	// since the collector lets the heap grow beyond it.
+	MemoryBudget int64
+
 	// FS holds the log and the lock file, everything below Path that is not
 	// the catalog; nil means the operating system's files. It is for tests and
 	// instrumentation, such as a vfs.Fault or a vfs.Trace around vfs.OS(Path),
@@ -142,10 +150,11 @@ func (c Config) Validate() error {
 		return configError("path", "", "the directory of a store, which Config.FS needs")
 	}
 	for _, key := range keys {
-		if key.flag {
+		value := key.get(&c)
+		if key.unset && value == "" {
 			continue
 		}
-		if err := key.check(key, key.get(&c)); err != nil {
+		if err := key.check(key, value); err != nil {
 			return err
 		}
 	}

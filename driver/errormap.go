@@ -50,6 +50,10 @@ func wrapError(op string, err error) error {
 		e.Table = unique.Table
 		return e
 	}
+	var memory *engine.MemoryError
+	if errors.As(err, &memory) {
+		return memoryError(op, err, memory)
+	}
 	var limit *engine.LimitError
 	if errors.As(err, &limit) {
 		return limitError(op, err, limit)
@@ -144,6 +148,27 @@ func limitError(op string, err error, limit *engine.LimitError) *Error {
 		e = coded(op, ErrCantOpen, withText(limit.Error(), err), "no program of this version wrote that: restore a backup, or use the program that did")
 	}
 	e.Table = limit.Def.Name
+	return e
+}
+
+// memoryError tells of a write, or a log, that the memory budget has no room for.
+func memoryError(op string, err error, full *engine.MemoryError) *Error {
+	def, way := full.Largest, "make "+full.Largest.Name+" anew with resident=keys"
+	switch {
+	case def.Resident == engine.ResidentKeys:
+		way = "the map and the indexes of " + def.Name + ", which is resident=keys, alone exceed it: delete rows"
+	case !def.Durable || full.InMemory:
+		way = "bound " + def.Name + " with max_rows, delete rows"
+	}
+	e := coded(op, ErrNoMem, withText(full.Error(), err), way+" or raise memory_budget")
+	if full.Table != nil {
+		e.Table = full.Table.Name
+	} else {
+		e.Table = def.Name
+		if def.Resident != engine.ResidentKeys {
+			e.Hint = "raise memory_budget, and then " + way
+		}
+	}
 	return e
 }
 

@@ -15,6 +15,10 @@ type Event = engine.Event
 // the store. It comes once; a listener that comes later gets it first.
 const EventEphemeral = engine.EventEphemeral
 
+// EventMemoryFull says that a write did not fit the memory budget. It comes once
+// per table.
+const EventMemoryFull = engine.EventMemoryFull
+
 // eventBuffer is how many events a slow listener may lag behind.
 const eventBuffer = 256
 

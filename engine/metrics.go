@@ -22,6 +22,9 @@ type Metrics struct {
 
 	VolatileCommits uint64 // of transactions that wrote only volatile tables
 
+	MemoryEstimate int64 // bytes that the tables take, as of Head
+	MemoryBudget   int64 // that they may take, 0 for any
+
 	RowsDropped uint64 // by on_full=drop_oldest, in commits
 
 	// Of resident=keys tables: rows read from the log, the deltas on the way to
@@ -54,7 +57,9 @@ func (s *Store) Metrics() Metrics {
 	defer s.mu.Unlock()
 	m := s.stats
 	m.Folds, m.Hops, m.Reads = s.objects.folds.Load(), s.objects.hops.Load(), s.objects.reads.Load()
-	m.Head, m.Durable = s.head.Load().lsn, s.synced.Load().lsn
+	head := s.head.Load()
+	m.Head, m.Durable = head.lsn, s.synced.Load().lsn
+	m.MemoryEstimate, m.MemoryBudget = head.memory, s.opts.MemoryBudget
 	return m
 }
 

@@ -22,7 +22,7 @@ type Options struct {
 	// Dir is the directory of catalog.db, always on the real disk.
 	Dir string
 	// Memory makes a store that is in no file and ends with Close. Of the other
-	// options only Events and Now mean something to it.
+	// options only MemoryBudget, Events and Now mean something to it.
 	Memory bool
 	// FS holds the log and the lock file; nil means the files below Dir.
 	FS vfs.FS
@@ -39,6 +39,10 @@ type Options struct {
 	// made; 0 means 1 then and later as many as there are. With several logs
 	// their syncs go on side by side.
 	Shards int
+	// MemoryBudget bounds the estimate of what the tables take, in bytes; 0 is no
+	// bound. BudgetSource is where it is from, for messages.
+	MemoryBudget int64
+	BudgetSource string
 	// Events, when set, is told what happens. It is called on the engine's own
 	// goroutines and must neither block nor call the Store.
 	Events func(Event)
@@ -69,6 +73,8 @@ func (o Options) Validate() error {
 		return errors.New("engine: Options.Memory goes with neither Dir nor FS")
 	case o.Dir == "" && !o.Memory:
 		return errors.New("engine: Options.Dir is empty")
+	case o.MemoryBudget < 0:
+		return fmt.Errorf("engine: Options.MemoryBudget is %d: must not be negative", o.MemoryBudget)
 	case o.Sync < SyncFull || o.Sync > SyncOff:
 		return fmt.Errorf("engine: Options.Sync is %d: must be SyncFull, SyncNormal or SyncOff", o.Sync)
 	case o.Shards < 0 || o.Shards > MaxShards:

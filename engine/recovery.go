@@ -75,6 +75,9 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	if err := root.checkLimits(); err != nil {
 		return err
 	}
+	if err := s.checkBudget(root); err != nil {
+		return err
+	}
 	s.durable.Store(root)
 	s.synced.Store(root.mark())
 	s.pub.head = state.Timeline
@@ -129,6 +132,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		}
 	}
 	r.head = &state.Timeline
+	r.replay.budget, r.replay.source = s.opts.MemoryBudget, s.opts.BudgetSource
 	if err := r.merge(); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,10 @@ type replay struct {
 	objects *objects
 	scratch []byte
 
+	memory int64 // what rows take at least, see budget.go
+	budget int64 // that it must not exceed, 0 for none
+	source string
+
 	// places, when set, knows the positions in the file that holds a row's last
 	// record, if that file is still being replayed, and its name.
 	places func(table uint64, rowid int64) (*positions, string)
@@ -53,6 +57,7 @@ type replayTable struct {
 	owned  bool // some rows are not base's
 	stale  bool // base does not show rows
 
+	weight  int64
 	touched bool
 	tally   tally // of the transaction at hand
 }
@@ -248,9 +253,10 @@ func (r *replay) part(c wal.Commit, offset int64) error {
 			return damaged(offset, "commit %d has no contribution to table %q", c.LSN, t.def.Name)
 		}
 		t.touched = false
+		r.weigh(t)
 	}
 	r.touched, r.records = r.touched[:0], 0
-	return nil
+	return r.fit()
 }
 
 // end ends a transaction all of whose parts are replayed. It returns what the

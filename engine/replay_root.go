@@ -11,6 +11,7 @@ func (r *replay) root() (*root, error) {
 		}
 		out.tables[i] = t.base
 	}
+	out.weigh()
 	return out, nil
 }
 

@@ -39,6 +39,9 @@ func (r *replay) schema(s wal.Schema, offset int64) error {
 		tables[i] = t
 	}
 	for _, t := range r.tables {
+		if _, ok := next.slot(t.def.ID); !ok {
+			r.memory -= t.weight
+		}
 		if _, ok := next.slot(t.def.ID); !ok && t.def.Durable {
 			r.lost = r.lost.Sub(t.sum)
 		}

@@ -7,6 +7,7 @@ type root struct {
 	schema  *Schema
 	tables  []*Table // by slot of the schema
 	objects *objects // that rows of keys tables are read from
+	memory  int64    // estimate of what the tables take, see budget.go
 }
 
 func emptyRoot(o *objects) *root { return &root{schema: newSchema(0, nil), objects: o} }

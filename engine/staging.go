@@ -53,12 +53,14 @@ func (s *staging) locator(p rowPlace) row.Record {
 // stage keeps a record and returns its locator.
 func (s *staging) stage(rec row.Record) row.Record {
 	s.staged = append(s.staged, rec)
+	s.bytes += int64(len(rec))
 	return s.locator(rowPlace{kind: staged, off: int64(len(s.staged) - 1)})
 }
 
 // unstage takes back the last record, unless a view may see it.
 func (s *staging) unstage() {
 	if n := len(s.staged) - 1; n >= s.viewed {
+		s.bytes -= int64(len(s.staged[n]))
 		s.staged[n] = ""
 		s.staged = s.staged[:n]
 	}

@@ -42,7 +42,8 @@ type Store struct {
 	inTx atomic.Bool // a transaction has wl; set and cleared under it
 	ids  idBlocks
 
-	noticed bool // EventEphemeral was sent; guarded by wl
+	noticed     bool             // EventEphemeral was sent; guarded by wl
+	outOfMemory map[TableID]bool // EventMemoryFull was sent; guarded by wl
 
 	objects *objects // the log's files, as rows of keys tables are read from them
 

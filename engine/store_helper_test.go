@@ -78,6 +78,15 @@ func checkStore(t testing.TB, s *Store) {
 	if err := s.Check(context.Background(), func(f Finding) { t.Errorf("check: %v", f) }, nil); err != nil {
 		t.Errorf("check: %v", err)
 	}
+	for _, r := range []*root{s.durable.Load(), s.head.Load()} {
+		sum := int64(0)
+		for _, table := range r.tables {
+			sum += table.ResidentBytes()
+		}
+		if r.memory != sum {
+			t.Errorf("the state of commit %d is said to take %d bytes, its tables %d", r.lsn, r.memory, sum)
+		}
+	}
 }
 
 // checkLeaks looks for files and goroutines of closed stores.

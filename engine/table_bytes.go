@@ -6,44 +6,6 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// What a tree takes per entry beside the bytes of record or key: its head and
-// slot in a leaf that is nearly full (rows) or three quarters full (entries),
-// and what the leaf's bytes have to spare.
-const (
-	rowOverhead   = 16
-	entryOverhead = 24
-	sizeSamples   = 256
-)
-
-// ResidentBytes estimates the memory of the table's rows and indexes, from a
-// sample of the records and keys.
-func (t *Table) ResidentBytes() int64 {
-	total := estimate(t.rows.Len(), rowOverhead, func(i int) int {
-		_, rec, _ := t.rows.GetAt(i)
-		return len(rec)
-	})
-	for _, ix := range t.indexes {
-		total += estimate(ix.Len(), entryOverhead, func(i int) int {
-			key, _ := ix.GetAt(i)
-			return len(key)
-		})
-	}
-	return total
-}
-
-// estimate extrapolates the size of n entries from evenly spaced ones.
-func estimate(n int, overhead int64, size func(i int) int) int64 {
-	if n == 0 {
-		return 0
-	}
-	samples := min(n, sizeSamples)
-	sum := int64(0)
-	for k := range samples {
-		sum += int64(size(int(int64(k) * int64(n) / int64(samples))))
-	}
-	return int64(n)*overhead + sum*int64(n)/int64(samples)
-}
-
 // LogBytes returns how many bytes of the log are records of a table, also of
 // rows that were changed or removed since. Commits that are not durable yet
 // are counted.

@@ -39,6 +39,10 @@ type txState struct {
 
 	violations Violations
 
+	memory int64              // estimate of what the tables take, own writes included
+	budget int64              // that it must not exceed, 0 for none
+	told   func(*MemoryError) // is called with the error of a write that would
+
 	// stamp changes with every write and every undo, so that work derived
 	// from the ops list can tell whether it is still valid.
 	stamp   uint64
@@ -53,7 +57,7 @@ type txSlot struct {
 }
 
 func newTx(base *root, lsn LSN, ids idAllocator) *txState {
-	t := &txState{base: base, lsn: lsn, ids: ids, schema: base.schema}
+	t := &txState{base: base, lsn: lsn, ids: ids, schema: base.schema, memory: base.memory}
 	t.slots = make([]txSlot, len(base.tables))
 	for i, table := range base.tables {
 		t.slots[i].base = table
@@ -166,10 +170,13 @@ func (t *txState) rows(id TableID) (*rowTree, error) {
 func (t *txState) finish() *root {
 	t.tally()
 	t.fileRows()
-	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots)), objects: t.base.objects}
+	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots)), objects: t.base.objects, memory: t.memory}
 	for i := range t.slots {
 		if h := t.slots[i].h; h != nil {
 			r.tables[i] = h.publish()
+			if h.writable {
+				r.memory += r.tables[i].ResidentBytes() - h.weight
+			}
 		} else {
 			r.tables[i] = t.slots[i].base
 		}

@@ -91,11 +91,16 @@ func verifyRoot(t tb, r *root) {
 	if len(r.tables) != len(r.schema.tables) {
 		t.Fatalf("%d tables for %d definitions", len(r.tables), len(r.schema.tables))
 	}
+	sum := int64(0)
 	for i, table := range r.tables {
+		sum += table.ResidentBytes()
 		if table.def != r.schema.tables[i] {
 			t.Errorf("slot %d: the table's definition is not the schema's", i)
 		}
 		must(t, table.verify(true, func(text string) { t.Error(text) }, func(err error) error { return err }))
+	}
+	if r.memory != sum {
+		t.Errorf("the state is said to take %d bytes, its tables %d", r.memory, sum)
 	}
 }
 

@@ -26,6 +26,16 @@ func (t *txState) Apply(c Change) error {
 			return err
 		}
 	}
+	was, before := t.slots, t.memory
+	t.slots = slots
+	if t.weighAll(); t.memory > t.budget && t.budget > 0 && t.memory > before {
+		// A new index is too much; the table it is of is where the row would be.
+		err := t.noMemory(changedTable(t.schema, next), t.memory)
+		t.slots = was
+		t.weighAll()
+		return err
+	}
+	t.slots = was
 	t.ops.append(op{kind: opSchema, rowid: int64(len(t.ddl))})
 	t.ddl = append(t.ddl, schemaOp{code: code, body: string(body), schema: t.schema, slots: t.slots})
 	t.stamp++
@@ -38,6 +48,16 @@ func (t *txState) Apply(c Change) error {
 		}
 	}
 	t.schema, t.slots = next, slots
+	return nil
+}
+
+// changedTable returns the table that differs between two schemas.
+func changedTable(from, to *Schema) *TableDef {
+	for _, def := range to.tables {
+		if from.Table(def.ID) != def {
+			return def
+		}
+	}
 	return nil
 }
 

@@ -36,6 +36,8 @@ type TxTable struct {
 	// the answer of Conflict is known to hold still. (A delete makes no rival.)
 	puts uint64
 
+	weight int64 // what memory was when the transaction's estimate was made
+
 	tally *tally // shared with the handles it replaces
 }
 
@@ -92,6 +94,7 @@ func (h *TxTable) own() error {
 		h.indexes[i].tree = h.indexes[i].tree.IsoCopy()
 	}
 	h.writable = true
+	h.weight = h.memory()
 	h.findMax()
 	return nil
 }
@@ -141,7 +144,7 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 	}
 	h.log(op{kind: opInsert, table: h.seq, rowid: rowid, new: rec})
 	h.puts++
-	return nil
+	return h.fit()
 }
 
 // Update replaces the record of a row, under the same terms as Insert.
@@ -188,7 +191,7 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 	}
 	h.log(op{kind: opUpdate, table: h.seq, rowid: rowid, old: old, new: rec})
 	h.puts++
-	return nil
+	return h.fit()
 }
 
 // stored returns what the tree stores for a record.
@@ -233,6 +236,7 @@ func (h *TxTable) Delete(rowid int64) error {
 		h.findMax()
 	}
 	h.log(op{kind: opDelete, table: h.seq, rowid: rowid, old: old})
+	h.weigh()
 	return nil
 }
 

@@ -51,14 +51,29 @@ func (t *txState) RollbackTo(m Mark) {
 	if m.ops == t.ops.len() {
 		return
 	}
-	for i := t.ops.len() - 1; i >= m.ops; i-- {
-		if o := t.ops.at(i); o.kind == opSchema {
-			t.undoSchema()
-		} else {
-			t.tables[o.table].undo(o)
-		}
-		t.ops.pop()
+	changes := len(t.ddl)
+	for t.ops.len() > m.ops {
+		t.undoLast()
 	}
+	if len(t.ddl) != changes {
+		t.weighAll()
+		return
+	}
+	for i := range t.slots {
+		if h := t.slots[i].h; h != nil && h.writable {
+			h.weigh()
+		}
+	}
+}
+
+// undoLast undoes the last operation.
+func (t *txState) undoLast() {
+	if o := t.ops.last(); o.kind == opSchema {
+		t.undoSchema()
+	} else {
+		t.tables[o.table].undo(o)
+	}
+	t.ops.pop()
 	t.stamp++
 }
 

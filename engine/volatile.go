@@ -84,6 +84,7 @@ func (r *root) with(tables []*Table) *root {
 	n.tables = slices.Clone(r.tables)
 	for _, t := range tables {
 		if slot, ok := r.schema.slot(t.def.ID); ok {
+			n.memory += t.ResidentBytes() - n.tables[slot].ResidentBytes()
 			n.tables[slot] = t
 		}
 	}

@@ -109,7 +109,7 @@ func statusOf(err error) int {
 		return statusRefused
 	case errors.As(err, &typed) && typed.Op == "open":
 		switch driver.Code(typed.Code) {
-		case driver.ErrCantOpen, driver.ErrMisuse, driver.ErrBusy:
+		case driver.ErrCantOpen, driver.ErrMisuse, driver.ErrBusy, driver.ErrNoMem:
 			return statusRefused
 		}
 	}

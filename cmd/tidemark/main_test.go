@@ -129,6 +129,7 @@ func TestStatusOf(t *testing.T) {
 		{fmt.Errorf("outer: %w", misuse("x")), statusRefused},
 		{open(driver.ErrCantOpen), statusRefused},
 		{open(driver.ErrBusy), statusRefused},
+		{open(driver.ErrNoMem), statusRefused},
 		{open(driver.ErrCorrupt), statusFailed},
 		{open(driver.ErrIO), statusFailed},
 		{&driver.Error{Op: "exec", Code: int(driver.ErrBusy), Err: errors.New("x")}, statusFailed},

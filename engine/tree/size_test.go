@@ -51,9 +51,9 @@ func TestMemory(t *testing.T) {
 		{"spread", func(i int) int64 { return int64(uint32(1 + i*2654435761)) }},
 	} {
 		for _, length := range []int{6, 40, 160, 900} {
-			n, holes := 200_000, fill.name != "ascending"
+			n, holes := 100_000, fill.name != "ascending"
 			if length > 100 {
-				n = 50_000
+				n = 30_000
 			}
 			rec := row.Record(make([]byte, length))
 			t.Run(fmt.Sprintf("rows %s %d", fill.name, length), func(t *testing.T) {

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The memory of tables is bounded by Options.MemoryBudget. What counts is an
+// estimate, the sum of what trees say of themselves (tree.Rows.Memory) and of the
+// rows of resident=keys tables that a transaction holds until it is appended. It
+// belongs to a state: a transaction starts from the estimate of its base, adds what
+// a row changed in its table, and leaves the estimate of the root it publishes.
+// Old states that a reader keeps, the undo log and buffers of the log do not
+// count.
+
+// ErrNoMemory: a row, an index or the log does not fit the memory budget.
+var ErrNoMemory = errors.New("engine: the memory budget is used up")
+
+// MemoryError refuses what would take the tables above the memory budget. It is
+// an ErrNoMemory.
+type MemoryError struct {
+	Table    *TableDef // that was written, nil when the log was replayed
+	Largest  *TableDef
+	Rows     int   // of the largest table
+	Bytes    int64 // of the largest table
+	Estimate int64 // of all tables, with what was refused
+	Budget   int64
+	Source   string // of the budget
+	InMemory bool   // the store has no log that rows could be left in
+}
+
+// Error names the largest table, its rows and bytes, the estimate, the budget and
+// where that is from.
+func (e *MemoryError) Error() string {
+	what := "out of memory"
+	switch {
+	case e.Table == nil:
+		what += " while the log is read"
+	case e.Table.ID != e.Largest.ID:
+		what += " for table " + e.Table.Name
+	}
+	return fmt.Sprintf("%s: table %s has %d rows in %d bytes, all tables take %d bytes, and the budget is %d bytes (%s)",
+		what, e.Largest.Name, e.Rows, e.Bytes, e.Estimate, e.Budget, e.Source)
+}
+
+// Unwrap returns ErrNoMemory.
+func (e *MemoryError) Unwrap() error { return ErrNoMemory }
+
+// ResidentBytes estimates the memory of the table's rows and indexes.
+func (t *Table) ResidentBytes() int64 {
+	n := t.rows.Memory()
+	for _, ix := range t.indexes {
+		n += ix.Memory()
+	}
+	if t.src != nil {
+		n += t.src.bytes
+	}
+	return n
+}
+
+// weigh sets the estimate of a state from that of all its tables.
+func (r *root) weigh() {
+	r.memory = 0
+	for _, t := range r.tables {
+		r.memory += t.ResidentBytes()
+	}
+}
+
+// memory estimates what the table takes as of now.
+func (h *TxTable) memory() int64 {
+	n := h.rows.Memory()
+	for i := range h.indexes {
+		n += h.indexes[i].tree.Memory()
+	}
+	if h.st != nil {
+		n += h.st.bytes
+	}
+	return n
+}
+
+// weigh brings the transaction's estimate up to date with the table and returns
+// what it took.
+func (h *TxTable) weigh() (grown int64) {
+	now := h.memory()
+	grown = now - h.weight
+	h.weight = now
+	h.tx.memory += grown
+	return grown
+}
+
+// weighAll computes the transaction's estimate from that of all tables.
+func (t *txState) weighAll() {
+	t.memory = 0
+	for i := range t.slots {
+		if h := t.slots[i].h; h != nil && h.writable {
+			h.weight = h.memory()
+			t.memory += h.weight
+		} else {
+			t.memory += t.slots[i].base.ResidentBytes()
+		}
+	}
+}
+
+// fit takes back the last operation, an insert or update of the table, if that
+// grew beyond the budget.
+func (h *TxTable) fit() error {
+	t := h.tx
+	if h.weigh() <= 0 || t.memory <= t.budget || t.budget == 0 {
+		return nil
+	}
+	estimate := t.memory
+	t.undoLast()
+	h.weigh()
+	return t.noMemory(h.def, estimate)
+}
+
+// noMemory is the error of a write to a table, and tells of the first one.
+func (t *txState) noMemory(def *TableDef, estimate int64) error {
+	e := &MemoryError{Table: def, Estimate: estimate, Budget: t.budget, InMemory: t.unlogged}
+	for i := range t.slots {
+		h, base := t.slots[i].h, t.slots[i].base
+		rows, bytes := base.rows, int64(0)
+		if h != nil && h.writable {
+			rows, bytes = h.rows, h.memory()
+		} else {
+			bytes = base.ResidentBytes()
+		}
+		if e.Largest == nil || bytes > e.Bytes {
+			e.Largest, e.Rows, e.Bytes = base.def, rows.Len(), bytes
+		}
+	}
+	if t.told != nil {
+		t.told(e)
+	}
+	return e
+}
+
+// noMemory completes the error of a transaction and sends one event per table and
+// process. The caller holds the write lock.
+func (s *Store) noMemory(e *MemoryError) {
+	e.Source = s.opts.BudgetSource
+	if s.outOfMemory == nil {
+		s.outOfMemory = map[TableID]bool{}
+	}
+	if !s.outOfMemory[e.Largest.ID] {
+		s.outOfMemory[e.Largest.ID] = true
+		s.event(Event{Kind: EventMemoryFull, Table: e.Largest.Name, Bytes: e.Estimate, Err: e})
+	}
+}
+
+// checkBudget refuses a state that was recovered and does not fit.
+func (s *Store) checkBudget(r *root) error {
+	if s.opts.MemoryBudget == 0 || r.memory <= s.opts.MemoryBudget {
+		return nil
+	}
+	e := &MemoryError{Estimate: r.memory, Budget: s.opts.MemoryBudget, Source: s.opts.BudgetSource}
+	for _, t := range r.tables {
+		if n := t.ResidentBytes(); e.Largest == nil || n > e.Bytes {
+			e.Largest, e.Rows, e.Bytes = t.def, t.Len(), n
+		}
+	}
+	return e
+}
+
+// leastEntry is what a row takes beside its record in the fullest leaf there is.
+const leastEntry = 12
+
+// weigh notes what the rows of a table take at least. Indexes are made at the end.
+func (r *replay) weigh(t *replayTable) {
+	now := int64(t.rows.bytes) + t.count*leastEntry
+	r.memory += now - t.weight
+	t.weight = now
+}
+
+// fit ends a replay whose rows alone do not fit the budget: the rest would not
+// make it smaller, as a rule, and there may be no memory for it.
+func (r *replay) fit() error {
+	if r.budget == 0 || r.memory <= r.budget {
+		return nil
+	}
+	e := &MemoryError{Estimate: r.memory, Budget: r.budget, Source: r.source}
+	for _, t := range r.tables {
+		if e.Largest == nil || t.weight > e.Bytes {
+			e.Largest, e.Rows, e.Bytes = t.def, int(t.count), t.weight
+		}
+	}
+	return e
+}
