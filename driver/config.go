@@ -68,8 +68,8 @@ type Config struct {
 	// MemoryBudget bounds the estimate of what the rows and indexes of all tables
 	// take in memory, in bytes, from 1 MiB on. A write that would exceed it fails
 	// with ErrNoMem, and an open whose log does. 0 means the smallest limit of the
-	// process's control groups, else what the machine has available, less what the
-	// process takes already. It is an estimate of live memory: set GOMEMLIMIT, too,
+	// process's control groups, less what the process takes already, else what the
+	// machine has available. It is an estimate of live memory: set GOMEMLIMIT, too,
 	// since the collector lets the heap grow beyond it.
 	MemoryBudget int64
 

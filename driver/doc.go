@@ -31,6 +31,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	txlock           deferred, immediate                                deferred
 	foreign_keys     on; off: kept and shown, not enforced              on
 	generation_size  bytes, KiB, MiB, GiB                               64MiB
+	memory_budget    bytes, KiB, MiB, GiB, from 1MiB on; see below      the machine's
 	shards           1 to 64 logs, fixed when the store is made         1
 	resident         all, keys: of tables made without the option       all
 	pushdown         on; off: SQLite compares and sorts whole tables    on
@@ -54,9 +55,9 @@ foreign_keys(…). _sync, _synchronous and _pragma=synchronous(…) stand for sy
 of them, or one and sync, that differ are an error. Pragmas about files of
 SQLite's own, such as journal_mode, are accepted and ignored.
 
-The keys sync, generation_size and shards belong to the engine, which all opens
-of a directory in a process share. In the first open a missing key stands for
-its default, or for the shards the store has. A later one that gives another
+The keys sync, generation_size, memory_budget and shards belong to the engine,
+which all opens of a directory in a process share. In the first open a missing
+key stands for its default, or for the shards the store has. A later one that gives another
 value is refused; one that leaves the key out takes what is in effect.
 
 # Transactions
@@ -139,6 +140,23 @@ would exceed it fails with ErrFull, and only that statement. With
 on_full=drop_oldest, for volatile tables that no foreign key refers to, an
 insert into a full table deletes the row with the smallest row id instead, in
 the same transaction; tidemark_stats counts them as rows_dropped.
+
+# Memory budget
+
+The key memory_budget bounds the estimate of what rows and indexes of all tables
+take in memory: of a resident=keys table its map and indexes, and the rows of a
+transaction until they are in the log. A write that would exceed it fails with
+ErrNoMem and changes nothing; the transaction goes on. The error names the
+largest table, its rows and bytes, the estimate, the budget and its source, and
+the way out. An open whose log does not fit is refused alike. One event per table
+tells of it, EventMemoryFull.
+
+Without the key the budget is the smallest limit of the process's control group
+and those around it, less what the process takes when the store is opened, else
+what the machine has available; tidemark_settings shows it. The estimate, which tidemark_stats and
+tidemark_tables show, is of live memory: GOGC lets the heap grow to twice of it, so
+set GOMEMLIMIT where the limit is a hard one. The undo log of a transaction and
+states that readers keep are not counted.
 
 # Refusals
 

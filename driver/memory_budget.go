@@ -26,24 +26,23 @@ func memoryBudget(cfg Config) (budget int64, source string) {
 }
 
 // machineBudget is the budget of a store that is given none: the smallest limit of
-// the process's control group and those around it, else what the machine says is
-// available, less what the process takes already. source says which. It is 0 where
-// the system tells nothing of this.
+// the process's control group and those around it, less what the process takes
+// already, else what the machine says is available, which that is no part of.
+// source says which. It is 0 where the system tells nothing of this.
 //
 // The files are the kernel's, below root: reading them is no input or output of a
 // store, and goes past its vfs.
 func machineBudget(root fs.FS) (budget int64, source string) {
-	if budget, source = cgroupLimit(root); source == "" {
-		available, ok := kilobytes(root, "proc/meminfo", "MemAvailable:")
-		if !ok {
-			return 0, "this system tells no limit"
+	if budget, source = cgroupLimit(root); source != "" {
+		if taken, ok := kilobytes(root, "proc/self/status", "VmRSS:"); ok {
+			budget, source = budget-taken, source+" less the process's own memory"
 		}
-		budget, source = available, "MemAvailable of /proc/meminfo"
+		return max(budget, leastBudget), source
 	}
-	if taken, ok := kilobytes(root, "proc/self/status", "VmRSS:"); ok {
-		budget, source = budget-taken, source+" less the process's own memory"
+	if available, ok := kilobytes(root, "proc/meminfo", "MemAvailable:"); ok {
+		return max(available, leastBudget), "MemAvailable of /proc/meminfo"
 	}
-	return max(budget, leastBudget), source
+	return 0, "this system tells no limit"
 }
 
 // cgroupLimit returns the smallest limit that is set on the control group of the

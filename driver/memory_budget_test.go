@@ -19,8 +19,11 @@ func TestMachineBudget(t *testing.T) {
 	}{
 		{"nothing", nil, 0, "no limit"},
 		{"memory only", map[string]string{"proc/meminfo": meminfo}, 100 * mib, "MemAvailable of /proc/meminfo"},
-		{"memory less what is taken", map[string]string{"proc/meminfo": meminfo, "proc/self/status": status}, 98 * mib, "MemAvailable of /proc/meminfo less the process's own memory"},
-		{"nothing left", map[string]string{"proc/meminfo": "MemAvailable: 2050 kB\n", "proc/self/status": status}, mib, "MemAvailable"},
+		{"memory, without what is taken", map[string]string{"proc/meminfo": meminfo, "proc/self/status": status}, 100 * mib, "MemAvailable of /proc/meminfo"},
+		{"next to no memory", map[string]string{"proc/meminfo": "MemAvailable: 50 kB\n"}, mib, "MemAvailable"},
+		{"nothing left", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/status": status, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "2200000\n",
+		}, mib, "/sys/fs/cgroup/memory.max less the process's own memory"},
 		{"version 2", map[string]string{
 			"proc/meminfo": meminfo, "proc/self/status": status, "proc/self/cgroup": "0::/a/b\n",
 			"sys/fs/cgroup/a/b/memory.max": "52428800\n", "sys/fs/cgroup/a/b/memory.high": "max\n",

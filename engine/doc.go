@@ -65,6 +65,9 @@
 // The outcome of a commit that WaitDurable could not confirm is decided by the
 // next Open. Nothing is tried again in the process that saw the failure.
 //
+// What the trees take in memory is estimated, and bounded by
+// Options.MemoryBudget: see budget.go.
+//
 // Rows are kept in memory. A snapshot keeps the rows it can reach alive for as
 // long as something refers to it.
 //
