@@ -81,6 +81,14 @@ func (l *leaf) rewrite(size int) {
 	l.buf, l.data = buf, buf.String()
 }
 
+// tidy writes a leaf anew that keeps much more bytes than its entries have: what
+// long ones left behind.
+func (l *leaf) tidy() {
+	if len(l.data)-int(l.live) > 2*maxBytes {
+		l.rewrite(l.room(0))
+	}
+}
+
 // clone returns a copy of the leaf that own may change.
 func (l *leaf) clone(own *mark) *leaf {
 	c := *l

@@ -94,6 +94,29 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryOfLong: a long entry that was replaced or removed leaves nothing.
+func TestMemoryOfLong(t *testing.T) {
+	r := new(Rows)
+	for i := range int64(50) {
+		r.Set(i, "short")
+	}
+	before, long := r.Memory(), row.Record(make([]byte, 100_000))
+	r.Set(7, long)
+	if got := r.Memory(); got < before+100_000 {
+		t.Errorf("a long row: %d bytes, were %d", got, before)
+	}
+	r.Set(7, "short")
+	if got := r.Memory(); got > before+2*maxBytes {
+		t.Errorf("short again: %d bytes, were %d", got, before)
+	}
+	r.Set(70, long)
+	r.Delete(70)
+	if got := r.Memory(); got > before+2*maxBytes {
+		t.Errorf("removed: %d bytes, were %d", got, before)
+	}
+	check(t, &r.t)
+}
+
 // TestMemoryOfDeletes: rows that come and go leave the estimate about as it was,
 // and a row that replaces one of its size exactly so.
 func TestMemoryOfDeletes(t *testing.T) {

@@ -148,6 +148,7 @@ func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old stri
 			return old, true
 		case len(b) <= maxBytes || l.len() == 1:
 			replace(l, i, head, b)
+			l.tidy()
 			if l.len() > 1 && int(l.live) > 2*maxBytes {
 				t.addLeaf(n, at, l.split(l.middle()))
 			}
@@ -219,6 +220,7 @@ func take[K bytesLike](t *base, p **inner, head uint64, key K) (old string) {
 		i, _ := search(l, head, key)
 		old = l.entry(i)
 		l.remove(i)
+		l.tidy()
 		t.size.over += t.over(l) - was
 		if l.sparse() && !t.joinLeaves(n, at-1) {
 			t.joinLeaves(n, at)
