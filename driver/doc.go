@@ -199,10 +199,11 @@ Deleting a row, or giving it another key, looks for the rows that refer to it: b
 an index that begins with the referring columns, or else by reading the whole
 table. Index them.
 
-Where SQLite is known to lose count it is not followed: it does not see a row
-that a REPLACE lets refer to nothing when the table refers to itself with ON
-DELETE SET NULL, and it goes on counting the deferred violation of a single-row
-INSERT that another key made fail.
+Where SQLite is known to be wrong it is not followed: it does not see a row that
+a REPLACE lets refer to nothing when the table refers to itself with ON DELETE
+SET NULL; it goes on counting the deferred violation of a single-row INSERT that
+another key made fail; and it may leave rows deleted by a statement that failed,
+where a key and what refers to it differ in their affinities.
 
 # Upgrading
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -357,4 +358,43 @@ func TestForeignKeysTwoTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, db, 0, "SELECT count(*) FROM c")
+}
+
+// TestForeignKeyList: what is read off the text of a table is what SQLite reads.
+func TestForeignKeyList(t *testing.T) {
+	o := newOracle(t)
+	actions := map[sqltext.Action]string{
+		sqltext.NoAction: "NO ACTION", sqltext.Restrict: "RESTRICT", sqltext.SetNull: "SET NULL", sqltext.SetDefault: "SET DEFAULT", sqltext.Cascade: "CASCADE",
+	}
+	for _, text := range []string{
+		"CREATE TABLE t(a REFERENCES p, b REFERENCES q(x) ON DELETE CASCADE, c, FOREIGN KEY(c, a) REFERENCES r ON UPDATE SET NULL ON DELETE RESTRICT)",
+		"CREATE TABLE t(a, b, FOREIGN KEY(b, a) REFERENCES \"R s\"([x], `y`) ON UPDATE SET DEFAULT ON UPDATE RESTRICT, c CHECK(c) REFERENCES t MATCH SIMPLE)",
+		"CREATE TABLE t('a' INT CONSTRAINT k REFERENCES 'p'('x') DEFERRABLE INITIALLY DEFERRED COLLATE NOCASE)",
+	} {
+		if out := o.run(text); out.code != 0 {
+			if _, err := sqltext.ParseTable(text); err == nil {
+				t.Errorf("%s: %s", text, out)
+			}
+			continue
+		}
+		table, err := sqltext.ParseTable(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [][]any
+		for i := range table.References {
+			r := table.References[len(table.References)-1-i]
+			for seq, from := range r.Columns {
+				var to any
+				if r.ParentColumns != nil {
+					to = r.ParentColumns[seq]
+				}
+				got = append(got, []any{int64(i), int64(seq), r.Parent, from, to, actions[r.OnUpdate], actions[r.OnDelete], "NONE"})
+			}
+		}
+		if want := o.run("PRAGMA foreign_key_list(t)").rows; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n got %v\nwant %v", text, got, want)
+		}
+		o.run("DROP TABLE t")
+	}
 }
