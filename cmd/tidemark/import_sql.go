@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // importScript runs a script of SQL statements.
@@ -19,7 +20,7 @@ import (
 //
 // kept reports that statements of a script that failed took effect.
 func importScript(ctx context.Context, conn *sql.Conn, in *inputFile, std streams, bar *progress) (kept bool, err error) {
-	own, err := hasTransactions(ctx, in)
+	own, settings, err := hasTransactions(ctx, in)
 	if err != nil {
 		return false, importFailed(ctx, err)
 	}
@@ -34,6 +35,11 @@ func importScript(ctx context.Context, conn *sql.Conn, in *inputFile, std stream
 		}
 		kept = s.outside > 0
 	} else {
+		for _, text := range settings {
+			if _, err := conn.ExecContext(ctx, text); err != nil {
+				return false, importFailed(ctx, fmt.Errorf("%s: %w", in.name, err))
+			}
+		}
 		err = inSavepoint(ctx, conn, func() error { return s.run(ctx) })
 	}
 	bar.clear()
@@ -52,29 +58,35 @@ func importScript(ctx context.Context, conn *sql.Conn, in *inputFile, std stream
 }
 
 // hasTransactions reads a script for statements that begin or end a transaction.
-func hasTransactions(ctx context.Context, in *inputFile) (bool, error) {
+// In one of the command's own the PRAGMAs at the head of the script that say
+// whether foreign keys are enforced would do nothing: these are the settings.
+func hasTransactions(ctx context.Context, in *inputFile) (own bool, settings []string, err error) {
 	f, err := os.Open(in.path)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	defer f.Close()
 	text := bufio.NewReaderSize(f, 1<<16)
 	if err := refuseEncoding(in.name, text); err != nil {
-		return false, err
+		return false, nil, err
 	}
+	head := true
 	for r := newScriptReader(text); ; {
 		s, err := r.next()
 		if errors.Is(err, io.EOF) {
-			return false, nil
+			return false, settings, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", in.name, err)
+			return false, nil, fmt.Errorf("%s: %w", in.name, err)
 		}
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return false, nil, err
+		}
+		if head = head && s.is("PRAGMA"); head && strings.Contains(strings.ToLower(s.text), "foreign_keys") {
+			settings = append(settings, s.text)
 		}
 		if s.is("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT") {
-			return true, nil
+			return true, nil, nil
 		}
 	}
 }

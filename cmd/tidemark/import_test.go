@@ -110,6 +110,13 @@ func TestImportScript(t *testing.T) {
 			"statement 6: no such column: nope; 3 statements before it took effect", "\n"},
 		{"trigger", "CREATE TABLE t(a); CREATE VIEW v AS SELECT a FROM t; CREATE TRIGGER g INSTEAD OF INSERT ON v BEGIN INSERT INTO t VALUES(new.a); SELECT 1; END; INSERT INTO v VALUES(7)",
 			statusDone, "4 statements", "7\n"},
+		{"forward", "-- a dump\nPRAGMA foreign_keys = OFF; CREATE TABLE t(a REFERENCES p); INSERT INTO t VALUES(1); CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(1); PRAGMA foreign_keys=ON",
+			statusDone, "6 statements", "1\n"},
+		{"forward in transactions", "PRAGMA foreign_keys=OFF; BEGIN; CREATE TABLE t(a REFERENCES p); INSERT INTO t VALUES(1); CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(1); COMMIT",
+			statusDone, "7 statements", "1\n"},
+		{"enforced", "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE t(a REFERENCES p); INSERT INTO t VALUES(1)", statusFailed, "statement 3: FOREIGN KEY constraint failed; nothing was imported", ""},
+		{"enforced at the end", "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE t(a REFERENCES p DEFERRABLE INITIALLY DEFERRED); INSERT INTO t VALUES(1)", statusFailed,
+			"FOREIGN KEY constraint failed; nothing was imported", ""},
 		{"nothing", "-- only a comment\n;;", statusDone, "0 statements", ""},
 		{"mark", "\xef\xbb\xbfCREATE TABLE t(a)", statusDone, "1 statement of", "\n"},
 	} {
