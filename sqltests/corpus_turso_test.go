@@ -28,7 +28,7 @@ var tursoDiffers = map[string]string{
 	"json/json-valid-strict.sqltest json5_vertical_tab_escape_decodes_to_0x0b":                       "plain SQLite gives it too",
 	"update-from.sqltest update-from-indexed-by-target-hint-is-preserved":                            "which of two matches is the last one: without INDEXED BY the loops nest the other way",
 	"snapshot_tests/analyze/stat1_rows.sqltest analyze-indexed-table-does-not-insert-null-stat1-row": "ANALYZE keeps nothing",
-	"pragma-unknown-no-op.sqltest known-pragma-still-works":                                         "foreign keys are enforced by default",
+	"pragma-unknown-no-op.sqltest known-pragma-still-works":                                          "foreign keys are enforced by default",
 	"check_constraint.sqltest check_constraint_integrity_check_detects_real_violation":               "integrity_check does not evaluate CHECKs",
 }
 
