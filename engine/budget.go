@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
 // The memory of tables is bounded by Options.MemoryBudget. What counts is an
@@ -101,18 +103,58 @@ func (t *txState) weighAll() {
 	}
 }
 
-// fit takes back the last operation, an insert or update of the table, if that
-// grew beyond the budget.
-func (h *TxTable) fit() error {
+// tight reports that a row of so many bytes is not known to fit. Far below the
+// budget no key need be made: none is longer than the record beside some bytes for
+// each column, or twice that with its escapes.
+func (h *TxTable) tight(bytes int) bool {
+	if h.tx.budget == 0 {
+		return false
+	}
+	rough := int64(1+len(h.indexes)) * int64(2*bytes+16*len(h.def.Columns)+64)
+	return h.tx.memory+rough > h.tx.budget
+}
+
+// fit refuses a row that would take the tables above the budget, before anything
+// is changed: a change that is undone may leave leaves behind that it split. The
+// row replaces the record old, if it has one; a row in memory that does
+// not get longer is never refused.
+//
+// What a row takes is known but for the leaf it may need, of which it counts for a
+// share. So an estimate can come to lie above the budget, by as much as shares may
+// be wrong (tree.Rows.Memory), and then all that grows is refused.
+func (h *TxTable) fit(rowid int64, rec, old row.Record) error {
 	t := h.tx
-	if h.weigh() <= 0 || t.memory <= t.budget || t.budget == 0 {
+	need := h.need(rowid, rec)
+	if old != "" {
+		need -= h.need(rowid, old)
+		if h.st != nil { // it stays, in the log or among what is held until then
+			need += int64(len(old))
+		}
+	}
+	if need <= 0 || t.memory+need <= t.budget {
 		return nil
 	}
-	estimate := t.memory
-	t.undoLast()
-	h.weigh()
-	return t.noMemory(h.def, estimate)
+	return t.noMemory(h.def, t.memory+need)
 }
+
+// need estimates what a row takes.
+func (h *TxTable) need(rowid int64, rec row.Record) int64 {
+	n := int64(0)
+	if h.st != nil { // a locator, and the record until the transaction is appended
+		n = int64(len(rec)) + h.rows.Cost(locatorSize)
+	} else {
+		n = h.rows.Cost(len(rec))
+	}
+	for i := range h.indexes {
+		x := &h.indexes[i]
+		h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
+		n += x.tree.Cost(len(h.newKey))
+	}
+	return n
+}
+
+// locatorSize is the length of most locators.
+const locatorSize = 8
 
 // noMemory is the error of a write to a table, and tells of the first one.
 func (t *txState) noMemory(def *TableDef, estimate int64) error {

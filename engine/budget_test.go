@@ -32,7 +32,7 @@ func TestMemoryBudget(t *testing.T) {
 	if !errors.As(err, &full) || !errors.Is(err, ErrNoMemory) || full.Budget != 200<<10 || full.Source != "a test" || full.Estimate <= full.Budget {
 		t.Fatalf("%v", err)
 	}
-	if full.Table.Name != []string{"t", "v"}[n%2] || full.Rows != int((n+1)/2) || full.InMemory || tx.memory > tx.budget {
+	if full.Table.Name != []string{"t", "v"}[n%2] || full.Rows != int((n+1)/2) || full.InMemory || tx.memory > tx.budget+tx.budget/16 {
 		t.Errorf("row %d, %d bytes: %v", n, tx.memory, err)
 	}
 	if got := tx.Len(tx.Schema().Lookup("t").Table.ID) + tx.Len(tx.Schema().Lookup("v").Table.ID); int64(got) != n {
@@ -40,6 +40,15 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	if err := put("t", 0, 0, long+long)(tx); !errors.Is(err, ErrNoMemory) {
 		t.Errorf("an update that is longer: %v", err)
+	}
+	refused := tx.memory
+	for k := range int64(200) { // of which none leaves anything behind
+		if err := put("t", 1_000_000-k*5000, 0, long+long)(tx); !errors.Is(err, ErrNoMemory) {
+			t.Fatalf("row %d: %v", k, err)
+		}
+	}
+	if tx.memory != refused {
+		t.Errorf("%d bytes, %d after rows that were refused", refused, tx.memory)
 	}
 	if err := put("t", 0, 7, long)(tx); err != nil {
 		t.Errorf("an update of the same length: %v", err)
@@ -52,7 +61,7 @@ func TestMemoryBudget(t *testing.T) {
 		t.Errorf("half of the rows: %d bytes of %d", tx.memory, before)
 	}
 	tx.RollbackTo(mark)
-	if off := tx.memory - before; off > before/16 || off < -before/16 {
+	if off := tx.memory - before; off > before/8 || off < -before/8 {
 		t.Errorf("back at %d bytes from %d", tx.memory, before)
 	}
 	must(t, tx.Prepare())

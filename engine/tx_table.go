@@ -119,11 +119,16 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 			return err
 		}
 	}
-	if h.def.MaxRows > 0 && h.Full() {
+	if full, tight := h.Full(), h.tight(len(rec)); full || tight {
 		if _, taken := h.rows.Get(rowid); taken {
 			return ErrExists
 		}
-		return &LimitError{h.def, h.rows.Len(), false}
+		if full {
+			return &LimitError{h.def, h.rows.Len(), false}
+		}
+		if err := h.fit(rowid, rec, ""); err != nil {
+			return err
+		}
 	}
 	stored := h.stored(rec)
 	if !h.hasMax || rowid > h.max {
@@ -144,7 +149,8 @@ func (h *TxTable) Insert(rowid int64, rec row.Record) error {
 	}
 	h.log(op{kind: opInsert, table: h.seq, rowid: rowid, new: rec})
 	h.puts++
-	return h.fit()
+	h.weigh()
+	return nil
 }
 
 // Update replaces the record of a row, under the same terms as Insert.
@@ -160,6 +166,13 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 	if len(h.indexes) > 0 {
 		if err := h.checkUnique(rec, rowid, rowid); err != nil {
 			return err
+		}
+	}
+	if h.tight(len(rec)) {
+		if was, found, err := h.Get(rowid); err == nil && found {
+			if err := h.fit(rowid, rec, was); err != nil {
+				return err
+			}
 		}
 	}
 	old, found := h.rows.Set(rowid, h.stored(rec))
@@ -191,7 +204,8 @@ func (h *TxTable) Update(rowid int64, rec row.Record) error {
 	}
 	h.log(op{kind: opUpdate, table: h.seq, rowid: rowid, old: old, new: rec})
 	h.puts++
-	return h.fit()
+	h.weigh()
+	return nil
 }
 
 // stored returns what the tree stores for a record.

@@ -57,6 +57,22 @@ func (r *Rows) Memory() int64 { return r.t.memory() }
 // Memory estimates the bytes of memory that the entries take.
 func (k *Keys) Memory() int64 { return k.t.memory() }
 
+// costOf estimates what one more entry of so many bytes takes.
+func (t *base) costOf(keyed bool, bytes int) int64 {
+	share := t.size.share
+	if share == 0 {
+		share = fullShare
+	}
+	return int64(cost(keyed, bytes) + (share+63)/64)
+}
+
+// Cost estimates the bytes of memory that one more row takes, with a record of so
+// many bytes.
+func (r *Rows) Cost(bytes int) int64 { return r.t.costOf(false, bytes) }
+
+// Cost estimates the bytes of memory that one more entry of so many bytes takes.
+func (k *Keys) Cost(bytes int) int64 { return k.t.costOf(true, bytes) }
+
 // over is what a leaf takes beside what is written of its entries.
 func (t *base) over(l *leaf) int {
 	n := leafBytes + nodeBytes + 2*cap(l.order) - int(l.live)
