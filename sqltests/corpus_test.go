@@ -97,9 +97,9 @@ var corpusSmall = regexp.MustCompile(`(^|/)(select[1-5]\.test|evidence/.*)$`)
 
 // TestCorpus runs the whole public script corpus directly and through prepared
 // statements, and its smaller scripts (all with TIDEMARK_CORPUS=all) with the
-// store closed and opened again between statements, and on tables of which only
-// keys are in memory. Scripts run side by side,
-// each on a store of its own.
+// store closed and opened again between statements, on tables of which only keys
+// are in memory, and on volatile ones. Scripts run side by side, each on a store
+// of its own.
 func TestCorpus(t *testing.T) {
 	names, texts := corpus(t, "slt.tar.xz", ".test")
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "trigger") })
@@ -120,6 +120,7 @@ func TestCorpus(t *testing.T) {
 		{"prepare", "", slt.Options{Prepare: true}, testing.Short()},
 		{"reopen", "", slt.Options{ReopenEvery: 50}, !all},
 		{"keys", "resident=keys", slt.Options{ReopenEvery: 200}, !all},
+		{"volatile", "", slt.Options{Rewrite: volatileTable}, !all},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			names, want := names, corpusRecords
@@ -132,6 +133,9 @@ func TestCorpus(t *testing.T) {
 				res := runScript(t, m.query, texts[name], m.o)
 				passed.Add(int64(res.Passed))
 			})
+			if m.o.Rewrite != nil && rewritten.Load() == 0 {
+				t.Error("no table was made volatile")
+			}
 			t.Logf("%d files, %d records passed", len(names), passed.Load())
 			if n := int(passed.Load()); n != want {
 				t.Errorf("%d records passed, not all %d", n, want)
@@ -141,6 +145,22 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plainTable matches a CREATE TABLE that has a list of columns and no options
+// behind it.
+var plainTable = regexp.MustCompile(`(?is)^\s*CREATE\s+TABLE\s+([^\s(]+)\s*\((.*)\)\s*;?\s*$`)
+
+var rewritten atomic.Int64
+
+// volatileTable makes of CREATE TABLE one for a volatile table.
+func volatileTable(sql string) string {
+	m := plainTable.FindStringSubmatch(sql)
+	if m == nil {
+		return sql
+	}
+	rewritten.Add(1)
+	return "CREATE VIRTUAL TABLE " + m[1] + " USING tidemark(" + m[2] + ", durable=false)"
 }
 
 // runScript runs one script on a store of its own and checks the store. Every

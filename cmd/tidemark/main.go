@@ -43,12 +43,13 @@ var commands = []command{
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
+	{"bench", "residency [flags]", "compare resident=all, resident=keys and plain SQLite under limits of memory", runBench},
 	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
 }
 
 // laterCommands are named by the documentation and do nothing yet.
 var laterCommands = []string{
-	"backup", "restore", "compact", "gc", "branch", "migrate", "bench",
+	"backup", "restore", "compact", "gc", "branch", "migrate",
 }
 
 // run executes one command line and returns the exit status.
@@ -67,6 +68,8 @@ func run(ctx context.Context, args []string, std streams) int {
 		return statusDone
 	case demoWriter:
 		return report(ctx, runDemoWriter(ctx, args, std), std)
+	case residencyWorker:
+		return report(ctx, runResidencyWorker(ctx, std), std)
 	}
 	for _, c := range commands {
 		if c.name == name {

@@ -20,6 +20,8 @@ type Options struct {
 	// EmptyOnError matches errors of a query that count as an empty result where one is expected:
 	// the original runner does not tell an error while stepping from the end of the rows.
 	EmptyOnError *regexp.Regexp
+	// Rewrite, if set, changes the text of a statement before it is run.
+	Rewrite func(sql string) string
 	// Reopen, if set, is called after every ReopenEvery statements for a fresh connection.
 	ReopenEvery int
 	Reopen      func() (*sql.Conn, error)
@@ -74,7 +76,11 @@ func Run(ctx context.Context, conn *sql.Conn, src []byte, o Options) Result {
 		case Statement:
 			res.Statements++
 			t := time.Now()
-			err := exec(ctx, conn, r.SQL, o)
+			text := r.SQL
+			if o.Rewrite != nil {
+				text = o.Rewrite(text)
+			}
+			err := exec(ctx, conn, text, o)
 			res.add(time.Since(t), r.Line)
 			if err != nil && !r.WantError {
 				why = "error: " + err.Error()
