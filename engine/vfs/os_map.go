@@ -3,22 +3,28 @@ package vfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
-
-	"golang.org/x/exp/mmap"
 )
 
-// osMapped is a mapping of x/exp/mmap, which is made safe against a concurrent
-// Close and against a file that shrinks.
+// mapping is what the system makes: on Linux pages, elsewhere x/exp/mmap's. An
+// offset it is asked for lies in it, or at its end.
+type mapping interface {
+	io.ReaderAt
+	io.Closer
+	Len() int
+}
+
+// osMapped is a mapping that is safe against a concurrent Close and against a
+// file that shrinks.
 type osMapped struct {
 	name string
 	n    int
 	mu   sync.RWMutex // read-held while bytes are copied: Close waits for them
-	r    *mmap.ReaderAt
+	r    mapping
 }
 
 func (f *osFile) Map() (Mapped, error) {
@@ -31,37 +37,6 @@ func (f *osFile) Map() (Mapped, error) {
 		return nil, err
 	}
 	return &osMapped{name: f.name, n: r.Len(), r: r}, nil
-}
-
-// mapByName maps the file at path, which must still be the open file: mmap.Open
-// takes names only, and a name may have been renamed since.
-func mapByName(f *os.File, path string) (*mmap.ReaderAt, error) {
-	same := func() error {
-		open, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		named, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if !os.SameFile(open, named) {
-			return fmt.Errorf("the name %s stands for another file now: %w", path, fs.ErrNotExist)
-		}
-		return nil
-	}
-	if err := same(); err != nil {
-		return nil, err
-	}
-	r, err := mmap.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := same(); err != nil {
-		r.Close()
-		return nil, err
-	}
-	return r, nil
 }
 
 func (m *osMapped) Len() int { return m.n }

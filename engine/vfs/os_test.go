@@ -109,31 +109,6 @@ func TestOSRelativeRoot(t *testing.T) {
 	ok(t, errors.Join(m.Close(), file.Close()))
 }
 
-// TestMapByName covers the way systems without /proc map: a name that stands
-// for another file now must not be mapped.
-func TestMapByName(t *testing.T) {
-	dir := t.TempDir()
-	f := OS(dir)
-	file := create(t, f, "a", "the first")
-	defer file.Close()
-	of := file.(*osFile)
-	r, err := mapByName(of.f, of.path)
-	ok(t, err)
-	p := make([]byte, 9)
-	_, err = r.ReadAt(p, 0)
-	ok(t, err)
-	if string(p) != "the first" {
-		t.Errorf("mapped %q", p)
-	}
-	ok(t, r.Close())
-	ok(t, f.Rename("a", "b"))
-	_, err = mapByName(of.f, of.path)
-	wantErr(t, err, fs.ErrNotExist)
-	put(t, f, "a", "the second")
-	_, err = mapByName(of.f, of.path)
-	wantErr(t, err, fs.ErrNotExist)
-}
-
 // TestOSLockProcesses checks the lock between processes: it excludes, its
 // contents can be read by the other, and a killed holder loses it.
 func TestOSLockProcesses(t *testing.T) {
