@@ -121,6 +121,20 @@ func (g *memoryGroup) limit(bytes int64) error {
 	return err
 }
 
+// swap says whether memory of the group may go to swap.
+func (g *memoryGroup) swap(on bool) error {
+	file, text := "memory.swappiness", "0"
+	if on {
+		text = "60"
+	}
+	if g.v2 {
+		if file = "memory.swap.max"; on {
+			text = "max"
+		}
+	}
+	return os.WriteFile(filepath.Join(g.dir, file), []byte(text), 0o644)
+}
+
 // remove ends the group, whose processes have ended.
 func (g *memoryGroup) remove() error {
 	var err error

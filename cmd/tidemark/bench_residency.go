@@ -233,6 +233,9 @@ func (b *residencyBench) point(ctx context.Context, mode, shape string, limit in
 		if err := b.group.limit(0); err != nil {
 			return err
 		}
+		if err := b.group.swap(mode == "all"); err != nil {
+			return err
+		}
 		w, err := b.start(ctx)
 		if err != nil {
 			return err
@@ -253,10 +256,9 @@ func (b *residencyBench) point(ctx context.Context, mode, shape string, limit in
 			}
 		}
 		o.Do = "read"
-		if limit == 0 {
-			if _, err := w.ask(o); err != nil { // once to warm up
-				return err
-			}
+		// Once to warm up: what a mode keeps in memory is decided by its reads.
+		if _, err := w.ask(o); err != nil {
+			return err
 		}
 		if a, err = w.ask(o); err != nil {
 			return err

@@ -60,7 +60,7 @@ func TestResidencyGate(t *testing.T) {
 	} {
 		r := goodRun()
 		tc.doctor(r)
-		if got := strings.Join(failing(r), " "); got != tc.want && !(tc.want == "overcap_vs_swap_x" && got == tc.want) {
+		if got := strings.Join(failing(r), " "); got != tc.want {
 			t.Errorf("%s: fails on %q, want %q: %+v", tc.name, got, tc.want, r.Gates)
 		}
 	}
