@@ -8,6 +8,7 @@
 //	tidemark check DIR           read every byte of a store, report what is wrong
 //	tidemark checkpoint DIR      end the log files: sealed, and the timeline's head
 //	tidemark slt FILE…           run sqllogictest scripts
+//	tidemark bench residency     compare resident=all, keys and plain SQLite in little memory
 //	tidemark demo [DIR]          fill a store, kill its writers, show what is left
 //
 // Each command tells its flags after -h. Exit status: 0 done; 1 failed, or
