@@ -46,7 +46,11 @@ func TestResidencyGate(t *testing.T) {
 		want   string
 	}{
 		{"as measured", func(*residencyRun) {}, ""},
-		{"rss_ratio 1.4", func(r *residencyRun) { r.Points[0].Anon = 140 << 20; r.Points[3].Cap = 120 << 20; r.Points[4].Cap = 120 << 20 }, "rss_ratio"},
+		{"rss_ratio 1.4", func(r *residencyRun) {
+			r.Points[0].Anon = 140 << 20
+			r.Points[3].Cap = 120 << 20
+			r.Points[4].Cap = 120 << 20
+		}, "rss_ratio"},
 		{"vs_swap 0.6 at one limit", func(r *residencyRun) { r.Points[6].Rate = 0.6 * 5_000 }, "overcap_vs_swap_x"},
 		{"in_ram 12", func(r *residencyRun) { r.Points[1].Rate = 100_000 / 12. }, "in_ram_cost_x"},
 		{"no collapse", func(r *residencyRun) {
