@@ -45,7 +45,7 @@ func stillWaiting(t *testing.T, done <-chan error, what string) {
 	}
 }
 
-// Nobody is handed a row of a commit that is not durable: single SELECTs and
+// ENG-AT-29: nobody is handed a row of a commit that is not durable: single SELECTs and
 // read-only transactions read the durable state at once, a read-write
 // transaction starts from the head and waits with its first row.
 func TestPendingCommitIsNotSeen(t *testing.T) {

@@ -187,7 +187,7 @@ func (sp *specimen) lsnOf(path string, i int) LSN {
 	return 0
 }
 
-// TestFlippedBits flips the bits of the log, one at a time: one of each byte,
+// TestFlippedBits (ENG-AT-13) flips the bits of the log, one at a time: one of each byte,
 // or all with -crash-every 1.
 func TestFlippedBits(t *testing.T) { overShards(t, flippedBits) }
 
@@ -384,7 +384,7 @@ func TestClaimInAThirdFile(t *testing.T) {
 	must(t, f.Close())
 }
 
-// TestCutAtEveryByte cuts the log at every byte behind its header: what opens
+// TestCutAtEveryByte (ENG-AT-13) cuts the log at every byte behind its header: what opens
 // is a prefix. Of a generation that others follow, nothing may be missing.
 func TestCutAtEveryByte(t *testing.T) { overShards(t, cutAtEveryByte) }
 

@@ -184,7 +184,7 @@ func unpack(t *testing.T, archive, dir string) {
 	}
 }
 
-// TestGoldenTrace pins the order of file operations, on which durability
+// TestGoldenTrace (ENG-AT-01) pins the order of file operations, on which durability
 // rests: what is synced before what is relied on.
 func TestGoldenTrace(t *testing.T) {
 	tr := vfs.NewTrace(vfs.NewMem(), vfs.MutatingOps)

@@ -13,7 +13,7 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
-// TestGroupCommit runs 64 writers on a disk whose sync takes 2 ms.
+// TestGroupCommit (ENG-AT-28) runs 64 writers on a disk whose sync takes 2 ms.
 func TestGroupCommit(t *testing.T) { overShards(t, groupCommit) }
 
 func groupCommit(t *testing.T, shards int) {
@@ -64,7 +64,7 @@ func groupCommit(t *testing.T, shards int) {
 	f.SetHook(nil)
 }
 
-// TestLoneWriterIsSyncedAtOnce: without company a commit has a sync of its own.
+// TestLoneWriterIsSyncedAtOnce (ENG-AT-28): without company a commit has a sync of its own.
 func TestLoneWriterIsSyncedAtOnce(t *testing.T) {
 	s := openStore(t, Options{FS: vfs.NewMem()})
 	wait(t, s, update(t, s, createTable("t")))

@@ -55,7 +55,7 @@ func TestMemoryStore(t *testing.T) {
 	}
 }
 
-// TestNewerSchemaRecord: ENG-15: a record of a later layout is refused with both
+// TestNewerSchemaRecord (ENG-AT-40): ENG-15: a record of a later layout is refused with both
 // versions, and is no damage.
 func TestNewerSchemaRecord(t *testing.T) {
 	op, body, err := encodeChange(DropTable{Table: 1}, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
-// TestFailedSync follows everybody who is affected by a failed sync: those who
+// TestFailedSync (ENG-AT-30) follows everybody who is affected by a failed sync: those who
 // wait for it, the holder of the write lock, who waits for the lock, who comes
 // later, and who reads.
 func TestFailedSync(t *testing.T) {

@@ -28,7 +28,7 @@ func look(name string, rowid int64) func(tx *Tx) error {
 	}
 }
 
-// TestVolatileRowsLeaveNoTrace: no byte, no sync and no LSN; the rows are seen at
+// TestVolatileRowsLeaveNoTrace (ENG-AT-05): no byte, no sync and no LSN; the rows are seen at
 // once, and gone after a restart, with their table still there.
 func TestVolatileRowsLeaveNoTrace(t *testing.T) {
 	overShards(t, func(t *testing.T, shards int) {

@@ -22,8 +22,10 @@ const killWriters = 8
 var killOptions = []string{
 	"shards=3&generation_size=4KiB",
 	"shards=1&generation_size=256KiB",
+	"shards=3&generation_size=4KiB&resident=keys",
 	"shards=3&generation_size=2KiB",
 	"shards=3&generation_size=8KiB",
+	"shards=1&generation_size=16KiB&resident=keys",
 }
 
 // killRounds is how often the writers of one store are killed: a store that only
@@ -85,7 +87,7 @@ func writeOne(db *sql.DB, w int, seq int64) error {
 	return tx.Commit()
 }
 
-// TestKill kills a process with eight writers and opens what it left: nothing
+// TestKill is ENG-AT-14: it kills a process with eight writers and opens what it left: nothing
 // acknowledged is lost, nothing is half there, no file is there that the catalog
 // does not name, the check is clean. TIDEMARK_KILL_ROUNDS sets the number of
 // rounds.
