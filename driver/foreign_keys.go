@@ -262,6 +262,9 @@ func (c *conn) foreignKeyRows(args []row.Value) ([][]row.Value, error) {
 	case err != nil:
 		return nil, err
 	case where != inTemp && where != inFile:
+		if !storeHas(c.schema(), n.Name, []string{"table", "view"}) {
+			return nil, errNoTable(sqltext.Name{Name: n.Name})
+		}
 		return c.checkRows(n.Name)
 	case n.Schema == "":
 		return c.db.Query("PRAGMA foreign_key_check(" + sqltext.Quote(n.Name) + ")")

@@ -14,6 +14,15 @@
 // SQLite's own BEGIN, COMMIT and SAVEPOINT drive the engine's transaction
 // through the callbacks.
 //
+// # Foreign keys
+//
+// SQLite ignores foreign keys of virtual tables. Here xUpdate counts the rows that
+// refer to nothing, in the counters of the engine's transaction, and runs actions
+// as changes of rows; see foreignKey. A commit with violations is refused in
+// xSync, which makes SQLite roll back. Whoever wants a transaction to stay open,
+// or a statement in it to be undone, asks CommitError before the COMMIT and
+// Violated after the statement.
+//
 // # Errors
 //
 // SQLite ends a whole transaction when a callback returns FULL, IOERR, NOMEM
