@@ -67,7 +67,9 @@ func residencyRow(shape string, id int) []any {
 }
 
 func openResidency(mode, path string) (*sql.DB, error) {
-	name, dsn := "tidemark", path
+	// Without a budget of its own the store would have the cap for one, and refuse
+	// what is to swap.
+	name, dsn := "tidemark", path+"?memory_budget=1024GiB"
 	if mode == "sqlite" {
 		name, dsn = "sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	}
