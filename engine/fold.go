@@ -82,7 +82,10 @@ func (o *objects) whole(def *TableDef, rowid int64, slot uint32, f wal.Frame) (r
 	if err != nil {
 		return "", o.wrong(slot, f.Offset, "%v", err)
 	}
-	return rec, o.same(def, rowid, slot, f, ids)
+	if err := o.same(def, rowid, slot, f, ids); err != nil {
+		return "", err
+	}
+	return rec, nil
 }
 
 // same refuses a record of another row.

@@ -287,3 +287,53 @@ func FuzzLocator(f *testing.F) {
 		}
 	})
 }
+
+// What is no damage is not called so: a sealed file that was cut under its
+// mapping, and one that cannot be opened.
+func TestKeysFailedReads(t *testing.T) {
+	fault := vfs.NewFault(vfs.NewMem())
+	o := Options{Dir: t.TempDir(), FS: fault, Create: true, Shards: 1}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, all(createKeys("k", 2), put("k", 1, 1, "one"), put("k", 2, 2, "two"))))
+	must(t, s.Checkpoint(t.Context(), nil))
+	table := tableOf(s, "k")
+	fault.Fail(vfs.Rule{Kinds: vfs.OpMap, N: 1})
+	var bad *CorruptError
+	if _, _, err := table.Get(1); err == nil || errors.As(err, &bad) {
+		t.Fatalf("a file that cannot be mapped: %v", err)
+	}
+	fault.Clear()
+	wantRow(t, table, 1, testRecord(1, "one"))
+	p, _ := newestOf(t, s, "k", 2)
+	ob, err := s.objects.at(p.slot)
+	must(t, err)
+	data := readFile(t, fault, ob.path)
+	writeFile(t, fault, ob.path, data[:p.off])
+	if rec, _, err := table.Get(2); !errors.Is(err, vfs.ErrPageFault) || errors.As(err, &bad) || rec != "" {
+		t.Fatalf("a file that was cut: %x, %v", rec, err)
+	}
+	writeFile(t, fault, ob.path, data)
+	wantRow(t, table, 2, testRecord(2, "two"))
+	must(t, s.Close())
+}
+
+// An intact record of another row is never taken for the one that was asked for.
+func TestKeysWrongPlace(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	update(t, s, createKeys("k", 4))
+	wait(t, s, update(t, s, all(put("k", 1, 1, "one", strings.Repeat("w", 40), 0), put("k", 2, 2, "two", strings.Repeat("w", 40), 0))))
+	wait(t, s, update(t, s, put("k", 3, 3, "three", strings.Repeat("w", 40), 0)))
+	wait(t, s, update(t, s, put("k", 3, 3, "three", strings.Repeat("w", 40), 1))) // a delta
+	table := tableOf(s, "k")
+	for rowid := int64(1); rowid <= 3; rowid++ {
+		for other := int64(1); other <= 3; other++ {
+			loc, _ := table.rows.Get(other)
+			rec, err := table.src.row(table.def, rowid, loc)
+			var bad *CorruptError
+			if damaged := errors.As(err, &bad) && rec == ""; damaged != (rowid != other) {
+				t.Errorf("row %d at the place of row %d: %x, %v", rowid, other, rec, err)
+			}
+		}
+	}
+}

@@ -382,3 +382,27 @@ func TestKeysCrash(t *testing.T) {
 		t.Logf("%d operations, %d images, %d opened", c.ops, c.images, c.opened)
 	})
 }
+
+// A view goes on showing rows whose writing was rolled back, also when others are
+// written in their place.
+func TestKeysViewBehindARollback(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, all(createKeys("k", 2), put("k", 1, 1, "before"))))
+	wait(t, s, update(t, s, func(tx *Tx) error {
+		id := tx.Schema().Lookup("k").Table.ID
+		mark := tx.Mark()
+		if err := all(put("k", 1, 1, "undone"), put("k", 2, 2, "undone, too"))(tx); err != nil {
+			return err
+		}
+		view := tx.View(id)
+		tx.RollbackTo(mark)
+		if err := all(put("k", 1, 1, "after"), put("k", 2, 2, "after, too"))(tx); err != nil {
+			return err
+		}
+		wantRow(t, view, 1, testRecord(1, "undone"))
+		wantRow(t, view, 2, testRecord(2, "undone, too"))
+		wantRow(t, tx.View(id), 1, testRecord(1, "after"))
+		return nil
+	}))
+	wantRow(t, tableOf(s, "k"), 2, testRecord(2, "after, too"))
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -216,4 +217,61 @@ func sameTables(t testing.TB, table func(TableID) *Table, schema *Schema) {
 	if a != k {
 		t.Fatalf("all:  %s\nkeys: %s", a, k)
 	}
+}
+
+// Readers go on while files are sealed under them, and end with ErrClosed.
+func TestKeysReadersBesideSeals(t *testing.T) {
+	overShards(t, func(t *testing.T, shards int) {
+		s, err := Open(t.Context(), Options{Dir: t.TempDir(), Create: true, Shards: shards, GenerationSize: 8 << 10, Sync: SyncOff})
+		must(t, err)
+		const rows = 40
+		wait(t, s, update(t, s, createKeys("k", 4)))
+		wait(t, s, update(t, s, func(tx *Tx) error {
+			for i := range rows {
+				if err := put("k", int64(i), i, "text 0", strings.Repeat("w", 60), nil)(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		ended := make(chan error)
+		for range 3 {
+			go func() {
+				buf := make([]Entry, 16)
+				for {
+					table, seen := tableOf(s, "k"), 0
+					for sc := table.Scan(math.MinInt64, math.MaxInt64, false); ; {
+						n, err := sc.Next(buf)
+						if err != nil {
+							ended <- err
+							return
+						}
+						for _, e := range buf[:n] {
+							if e.Rec.Column(0).Int() != e.Rowid {
+								ended <- fmt.Errorf("row %d: %x", e.Rowid, e.Rec)
+								return
+							}
+						}
+						if seen += n; n < len(buf) {
+							break
+						}
+					}
+					if seen != rows {
+						ended <- fmt.Errorf("%d rows", seen)
+						return
+					}
+				}
+			}()
+		}
+		for n := range 200 {
+			update(t, s, put("k", int64(n%rows), n%rows, fmt.Sprintf("text %d", n), strings.Repeat("w", 60), n%3))
+		}
+		must(t, s.Checkpoint(t.Context(), nil))
+		must(t, s.Close())
+		for range 3 {
+			if err := <-ended; !errors.Is(err, ErrClosed) {
+				t.Errorf("a reader ended with %v", err)
+			}
+		}
+	})
 }
