@@ -16,7 +16,7 @@ import (
 // that the rows take; reads follow a checkpoint. The two take turns, and of each
 // figure the least of some rounds counts.
 func BenchmarkResidency(b *testing.B) {
-	const rows, reads, rounds = 200_000, 40_000, 5
+	const rows, reads, rounds = 200_000, 40_000, 3
 	for _, shape := range []struct{ name, unique string }{
 		{"wide", "%08x and what makes it forty bytes long."},
 		{"common-prefix", "what makes it forty bytes long, and %08x"},

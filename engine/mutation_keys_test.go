@@ -40,8 +40,7 @@ var keysFences = []fencesOf{
 		{"a sealed file is mapped", `	s.objects.sealed(g)
 `, ``, "TestKeysChainsStayInTheirFile"},
 	}},
-	{"recovery_finish.go", ".", []fence{
-		{"a file that was sealed before is mapped", `			s.objects.sealed(f.generation)
-`, ``, "TestKeysChainsStayInTheirFile"},
+	{"recovery.go", ".", []fence{
+		{"a file that was sealed before is mapped", `			s.objects.sealed(f.generation)`, ``, "TestKeysChainsStayInTheirFile"},
 	}},
 }

@@ -14,7 +14,8 @@ import (
 
 // objects are the files that rows of resident=keys tables are read from, by
 // slot: a small number that stands for an object as long as the store is open.
-// Slots are given out and files opened under mu; readers take neither.
+// Slots are given out under mu, which no reader takes and nobody holds while a
+// file is read or opened.
 //
 // A file that is written to is read through the handle of its generation. A
 // sealed one is mapped when a row of it is first asked for, and stays mapped
@@ -82,8 +83,12 @@ func (o *objects) look(g *generation) (known bool) {
 // sealed says that a file will not change any more and its handle is about to be
 // closed: readers map it from now on.
 func (o *objects) sealed(g *generation) {
-	if list := *o.list.Load(); int(g.slot) < len(list) {
-		list[g.slot].reader.Store(nil)
+	list := *o.list.Load()
+	if int(g.slot) >= len(list) {
+		return
+	}
+	if r := list[g.slot].reader.Load(); r != nil && r.mapped == nil {
+		list[g.slot].reader.CompareAndSwap(r, nil)
 	}
 }
 
@@ -120,6 +125,9 @@ func (o *objects) readAt(ob *object, b []byte, off int64) (int, error) {
 			if r, err = o.open(ob); err != nil {
 				return 0, err
 			}
+			if r == nil {
+				continue
+			}
 		}
 		n, err := r.ReadAt(b, off)
 		switch {
@@ -134,13 +142,9 @@ func (o *objects) readAt(ob *object, b []byte, off int64) (int, error) {
 	}
 }
 
-// open maps an object.
+// open maps an object, nil when the reader has changed meanwhile. No lock is
+// held: of two that map it at once, the second lets go of its own.
 func (o *objects) open(ob *object) (*objectReader, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if r := ob.reader.Load(); r != nil {
-		return r, nil
-	}
 	if o.closed.Load() {
 		return nil, ErrClosed
 	}
@@ -161,6 +165,11 @@ func (o *objects) open(ob *object) (*objectReader, error) {
 		return nil, fmt.Errorf("engine: closing %s: %w", ob.path, err)
 	}
 	r := &objectReader{ReaderAt: m, mapped: m}
-	ob.reader.Store(r)
+	if !ob.reader.CompareAndSwap(nil, r) {
+		return nil, m.Close()
+	}
+	if o.closed.Load() && ob.reader.CompareAndSwap(r, nil) { // close has not seen it
+		return nil, errors.Join(ErrClosed, m.Close())
+	}
 	return r, nil
 }

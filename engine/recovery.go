@@ -169,6 +169,9 @@ func (l *shardLog) open(s *Store) error {
 			return err
 		}
 		s.objects.add(f.generation)
+		if f.sealed() {
+			s.objects.sealed(f.generation) // it is closed when the open ends
+		}
 		f.end = f.start
 		switch {
 		case f.epoch > uint64(l.cat.WriterEpoch):

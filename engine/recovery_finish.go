@@ -40,7 +40,6 @@ func (r *recovery) finish(ctx context.Context) error {
 				continue
 			}
 			l.cut = max(l.cut, f.info.LastLSN)
-			s.objects.sealed(f.generation)
 			if err := f.close(); err != nil {
 				return err
 			}
