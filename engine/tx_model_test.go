@@ -460,40 +460,6 @@ func (x *machine) view(t *rapid.T) {
 	}
 }
 
-// checkFind looks up the rows that share the first columns of a row's key.
-func (x *machine) checkFind(t *rapid.T, h *TxTable, i int, ix *IndexDef, mt *modelTable) {
-	terms := rapid.IntRange(1, len(ix.Columns)).Draw(t, "terms")
-	first := *ix
-	first.Columns = ix.Columns[:terms]
-	rowid, rec := drawRowid(t), drawRecord(t, mt.def)
-	if known := slices.Sorted(maps.Keys(mt.rows)); len(known) > 0 && rapid.Bool().Draw(t, "known") {
-		rowid = rapid.SampledFrom(known).Draw(t, "row")
-		rec = mt.rows[rowid]
-	}
-	key := mt.key(&first, rowid, rec)
-	var prefix []byte
-	for k, c := range first.Columns {
-		prefix = row.AppendKey(prefix, key[k], c.Collation, c.Desc)
-	}
-	var want []Entry
-	for _, e := range mt.entries() {
-		if compareKeys(&first, key, mt.key(&first, e.Rowid, e.Rec)) == 0 {
-			want = append(want, e)
-		}
-	}
-	slices.SortStableFunc(want, func(a, b Entry) int {
-		return compareKeys(ix, mt.key(ix, a.Rowid, a.Rec), mt.key(ix, b.Rowid, b.Rec))
-	})
-	got := h.FindAll(nil, i, prefix)
-	if !slices.EqualFunc(got, want, func(id int64, e Entry) bool { return id == e.Rowid }) {
-		t.Fatalf("index %q: FindAll gives %v, want %v", ix.Name, got, want)
-	}
-	id, found := h.Find(i, prefix)
-	if found != (len(want) > 0) || found && id != want[0].Rowid {
-		t.Fatalf("index %q: Find gives %d, %v, want %v", ix.Name, id, found, want)
-	}
-}
-
 // checkIndex scans an index whole and by a range, both ways, and sorts the
 // model's rows to compare.
 func (x *machine) checkIndex(t *rapid.T, v *Table, i int, ix *IndexDef, mt *modelTable) {
@@ -528,16 +494,6 @@ func (x *machine) checkIndex(t *rapid.T, v *Table, i int, ix *IndexDef, mt *mode
 
 func (x *machine) mark(*rapid.T) {
 	x.marks = append(x.marks, modelMark{x.tx.Mark(), x.m.clone(), x.tx.Schema(), *x.tx.Violations()})
-}
-
-// count counts a violation; that alone is nothing to commit.
-func (x *machine) count(t *rapid.T) {
-	changed, v := x.tx.changed(), x.tx.Violations()
-	counter := rapid.SampledFrom([]*int64{&v.Statement, &v.Transaction, &v.Postponed}).Draw(t, "counter")
-	*counter += int64(rapid.IntRange(-1, 2).Draw(t, "by"))
-	if x.tx.changed() != changed {
-		t.Fatal("a violation counts as a change")
-	}
 }
 
 func (x *machine) undo(t *rapid.T) {
