@@ -133,3 +133,30 @@ func TestMemoryBudgetOfReplay(t *testing.T) {
 		o.MemoryBudget = 0
 	})
 }
+
+// TestMemoryBudgetOfPassingTables: ENG-60: rows of a table that the transaction
+// which wrote them dropped do not count when the log is read again.
+func TestMemoryBudgetOfPassingTables(t *testing.T) {
+	overShards(t, func(t *testing.T, shards int) {
+		o := Options{FS: vfs.NewMem(), Dir: t.TempDir(), Shards: shards, MemoryBudget: 100 << 10, BudgetSource: "a test"}
+		s := openStore(t, o)
+		long := strings.Repeat("long ", 100)
+		for range 8 {
+			wait(t, s, update(t, s, func(tx *Tx) error {
+				if err := createTable("passing")(tx); err != nil {
+					return err
+				}
+				for k := range int64(60) {
+					if err := put("passing", k, k, long)(tx); err != nil {
+						return err
+					}
+				}
+				return tx.Apply(DropTable{Table: tx.Schema().Lookup("passing").Table.ID})
+			}))
+		}
+		must(t, s.Close())
+		s, err := Open(t.Context(), o)
+		must(t, err)
+		must(t, s.Close())
+	})
+}

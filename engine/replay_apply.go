@@ -249,10 +249,13 @@ func (r *replay) part(c wal.Commit, offset int64) error {
 		t.tally = tally{}
 	}
 	for _, t := range r.touched {
-		if slot, ok := r.defs.slot(t.def.ID); ok && t.tally != (tally{}) && r.tables[slot] == t {
+		t.touched = false
+		if slot, ok := r.defs.slot(t.def.ID); !ok || r.tables[slot] != t {
+			continue // the transaction dropped it
+		}
+		if t.tally != (tally{}) {
 			return damaged(offset, "commit %d has no contribution to table %q", c.LSN, t.def.Name)
 		}
-		t.touched = false
 		r.weigh(t)
 	}
 	r.touched, r.records = r.touched[:0], 0

@@ -202,6 +202,9 @@ func (d *TableDef) validate() error {
 	if d.Resident > ResidentKeys {
 		return fmt.Errorf("%w: table %q: residency %d", ErrInvalidChange, d.Name, d.Resident)
 	}
+	if d.Resident == ResidentKeys && !d.Durable {
+		return fmt.Errorf("%w: table %q: its rows would be neither in the log nor in memory", ErrInvalidChange, d.Name)
+	}
 	if d.MaxRows < 0 || d.OnFull > OnFullDropOldest || d.OnFull == OnFullDropOldest && (d.Durable || d.MaxRows == 0) {
 		return fmt.Errorf("%w: table %q: %d rows at most, %v beyond", ErrInvalidChange, d.Name, d.MaxRows, d.OnFull)
 	}

@@ -82,6 +82,9 @@ func checkStore(t testing.TB, s *Store) {
 		sum := int64(0)
 		for _, table := range r.tables {
 			sum += table.ResidentBytes()
+			if src := table.src; src != nil && (len(src.staged) > 0 || src.bytes != 0) {
+				t.Errorf("table %q keeps %d rows of a transaction that ended", table.def.Name, len(src.staged))
+			}
 		}
 		if r.memory != sum {
 			t.Errorf("the state of commit %d is said to take %d bytes, its tables %d", r.lsn, r.memory, sum)

@@ -276,10 +276,11 @@ func (h *TxTable) freeze() *Table {
 	return h.view
 }
 
-// source is that of a view as of now.
+// source is that of a view as of now. As long as the handle wrote nothing, no
+// staged row can be seen through it, although undone ones may be there.
 func (h *TxTable) source() *source {
-	if h.st == nil {
-		return nil
+	if h.st == nil || !h.writable {
+		return h.base.src
 	}
 	return h.st.view()
 }
