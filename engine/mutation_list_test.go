@@ -100,6 +100,7 @@ var commitFences = []fencesOf{
 	if b.root`, `	if b.root`, "TestFencePoisonedMeanwhile"},
 		{"rows are visible before the waiters wake", `	if b.root != nil {
 		s.durable.Store(b.root)
+		b.root = nil // files and synced refer to the batch for longer than the state should stay
 	}
 	s.synced.Store(&b.last)
 	s.pipe.inflight = nil
@@ -108,10 +109,15 @@ var commitFences = []fencesOf{
 	time.Sleep(time.Millisecond)
 	if b.root != nil {
 		s.durable.Store(b.root)
+		b.root = nil // files and synced refer to the batch for longer than the state should stay
 	}
 	s.synced.Store(&b.last)
 	s.pipe.inflight = nil
 	s.stats.synced(b.commits)`, "TestGroupCommit"},
+		{"a state is let go with its batch", `		b.root = nil // files and synced refer to the batch for longer than the state should stay
+`, ``, "TestOldStatesAreLetGo"},
+		{"a state that was lost is let go", `			b.root = nil
+`, ``, "TestOldStatesAreLetGo"},
 		{"what was synced is noted", `	s.synced.Store(&b.last)
 `, ``, "TestFenceSchemaChangeIsSynced"},
 		{"the first cause of a poison counts", `	if p.cause != nil {

@@ -217,6 +217,7 @@ func (s *Store) published(b *batch) bool {
 	}
 	if b.root != nil {
 		s.durable.Store(b.root)
+		b.root = nil // files and synced refer to the batch for longer than the state should stay
 	}
 	s.synced.Store(&b.last)
 	s.pipe.inflight = nil
@@ -260,6 +261,7 @@ func (s *Store) poison(cause error) {
 	for _, b := range []*batch{p.inflight, p.gathering} {
 		if b != nil {
 			b.err = p.cause
+			b.root = nil
 			close(b.done)
 		}
 	}
