@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"unsafe"
-
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
@@ -43,11 +41,9 @@ type gotRow struct {
 
 func newStaging(o *objects) *staging { return &staging{source: source{objects: o}} }
 
-// locator returns the locator of a place, valid until the next call. Trees copy
-// what they store.
+// locator returns the locator of a place.
 func (s *staging) locator(p rowPlace) row.Record {
-	b := appendLocator(s.loc[:0], p)
-	return row.Record(unsafe.String(&b[0], len(b)))
+	return row.Record(appendLocator(s.loc[:0], p))
 }
 
 // stage keeps a record and returns its locator.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,7 +59,16 @@ func TestChinookCSV(t *testing.T) {
 	want := storeContents(t, from)
 	must(t, "sql", to, must(t, "sql", from, `SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL`))
 	folder := t.TempDir()
-	for _, name := range strings.Fields(must(t, "sql", from, `SELECT name FROM sqlite_schema WHERE type = 'table'`)) {
+	// Tables come after those they refer to.
+	left := strings.Fields(must(t, "sql", from, `SELECT name FROM sqlite_schema WHERE type = 'table'`))
+	for len(left) > 0 {
+		name := left[0]
+		left = left[1:]
+		parents := must(t, "sql", from, `SELECT "table" FROM pragma_foreign_key_list('`+name+`')`)
+		if slices.ContainsFunc(strings.Fields(parents), func(p string) bool { return slices.Contains(left, p) }) {
+			left = append(left, name)
+			continue
+		}
 		file := filepath.Join(folder, name+".csv")
 		must(t, "export", from, file, name)
 		must(t, "import", to, file)

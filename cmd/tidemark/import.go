@@ -162,6 +162,10 @@ func importCSV(ctx context.Context, conn *sql.Conn, in *inputFile, name, format 
 	}
 	var rows int64
 	err := inSavepoint(ctx, conn, func() (err error) {
+		// Rows of one file may refer to each other, in any order.
+		if _, err := conn.ExecContext(ctx, "PRAGMA defer_foreign_keys=ON"); err != nil {
+			return err
+		}
 		rows, err = c.run(ctx, conn)
 		return err
 	})

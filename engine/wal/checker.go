@@ -2,7 +2,6 @@ package wal
 
 import (
 	"encoding/binary"
-	"unsafe"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
@@ -15,12 +14,12 @@ type Checker struct{ seed uint32 }
 func NewChecker(salt Salt) Checker { return Checker{salt.seed()} }
 
 // Frame verifies the frame at file offset off, whose bytes b begins with; b may
-// go on behind it. The payload is the memory of b, which nobody may change
-// afterwards; the call itself changes the frame's first bytes and changes them
-// back, so nobody else may read those meanwhile. End is the reason of a frame
+// go on behind it. The payload is a copy, or a piece of text, unless that is
+// empty: the same bytes as b. The call changes the frame's first bytes and changes
+// them back, so nobody else may read those meanwhile. End is the reason of a frame
 // that is whole; Truncated says that b ends before it, and size then how much of
 // the file the frame takes, or how much it takes to know.
-func (c Checker) Frame(b []byte, off int64) (f Frame, size int64, r Reason) {
+func (c Checker) Frame(b []byte, text string, off int64) (f Frame, size int64, r Reason) {
 	f.Offset = off
 	if len(b) <= prefix {
 		return f, prefix + 1, Truncated
@@ -50,8 +49,10 @@ func (c Checker) Frame(b []byte, off int64) (f Frame, size int64, r Reason) {
 			return f, size, BadPadding
 		}
 	}
-	if payload := b[prefix+1 : prefix+length]; len(payload) > 0 {
-		f.Payload = unsafe.String(&payload[0], len(payload))
+	if text != "" {
+		f.Payload = text[prefix+1 : prefix+length]
+	} else {
+		f.Payload = string(b[prefix+1 : prefix+length])
 	}
 	return f, size, End
 }

@@ -27,26 +27,29 @@ func TestChecker(t *testing.T) {
 	for want, ok := sc.Next(); ok; want, ok = sc.Next() {
 		at := want.Offset - 4096
 		frame := bytes.Clone(data[at:])
-		got, size, why := c.Frame(frame, want.Offset)
+		got, size, why := c.Frame(frame, "", want.Offset)
 		if got != want || why != End || size != want.End()-want.Offset || !bytes.Equal(frame, data[at:]) {
 			t.Fatalf("%+v, %d bytes, %v; want %+v", got, size, why, want)
 		}
+		if cut, n, why := c.Frame(frame, string(frame), want.Offset); cut != got || n != size || why != End {
+			t.Fatalf("cut out of a text: %+v, %d bytes, %v; want %+v", cut, n, why, want)
+		}
 		for n := range size {
-			if _, need, why := c.Frame(bytes.Clone(frame[:n]), want.Offset); why != Truncated || need <= n || need > size {
+			if _, need, why := c.Frame(bytes.Clone(frame[:n]), "", want.Offset); why != Truncated || need <= n || need > size {
 				t.Fatalf("%d of %d bytes: %v, %d are needed", n, size, why, need)
 			}
 		}
 		for bit := range size * 8 {
 			bad := bytes.Clone(frame)
 			bad[bit/8] ^= 1 << (bit % 8)
-			if _, _, why := c.Frame(bad, want.Offset); why == End {
+			if _, _, why := c.Frame(bad, "", want.Offset); why == End {
 				t.Fatalf("bit %d is wrong and the frame taken", bit)
 			}
 		}
-		if _, _, why := c.Frame(frame, want.Offset+Align); why != BadCRC {
+		if _, _, why := c.Frame(frame, "", want.Offset+Align); why != BadCRC {
 			t.Fatalf("a frame at another place: %v", why)
 		}
-		if _, _, why := NewChecker(Salt{}).Frame(frame, want.Offset); why != BadCRC {
+		if _, _, why := NewChecker(Salt{}).Frame(frame, "", want.Offset); why != BadCRC {
 			t.Fatalf("a frame of another file: %v", why)
 		}
 		if ids, cut, err := CutPut(got); (err == nil) != (want.Kind == KindPut) || err == nil && (cut != rec || ids != RowIDs{9, 2, -5}) {
