@@ -190,8 +190,9 @@ with an error.
 
 Foreign keys are enforced as SQLite enforces them, with all actions, unless
 foreign_keys=off or PRAGMA foreign_keys turns that off for a connection, until
-it goes back to the pool. Violations are ErrConstraintForeignKey, also where OR
-IGNORE or OR REPLACE is written; RESTRICT has SQLite's extended code 1811. A
+it goes back to the pool. errors.Is(err, ErrConstraintForeignKey) finds violations,
+also where OR IGNORE or OR REPLACE is written, and those of RESTRICT, whose extended
+code is SQLite's 1811. A
 COMMIT that deferred violations refuse leaves a transaction of SQL text open;
 Tx.Commit rolls it back.
 

@@ -194,8 +194,15 @@ func nativeError(op string, err error, native *vtab.Error) *Error {
 	}
 	e := coded(op, code, err, "")
 	e.Table = constraintTable(code, native.Msg)
+	if code == constraintTrigger && native.Msg == ErrConstraintForeignKey.Error() {
+		return kindOf(ErrConstraintForeignKey, e) // RESTRICT
+	}
 	return e
 }
+
+// constraintTrigger is the extended code of what a trigger raises, and of RESTRICT,
+// which is a trigger in SQLite. Who asks for violated foreign keys means both kinds.
+const constraintTrigger Code = 1811
 
 // constraintTable finds the table in the message of the constraints that name
 // their columns as table.column. The table's own name may hold dots, so only a

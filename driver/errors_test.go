@@ -52,6 +52,16 @@ func TestWrapError(t *testing.T) {
 			[]error{ErrConstraint, ErrConstraintForeignKey}, []error{ErrConstraintUnique}, "", 787,
 		},
 		{
+			"restrict", &vtab.Error{Code: 19, Extended: 1811, Msg: "FOREIGN KEY constraint failed"},
+			"FOREIGN KEY constraint failed",
+			[]error{ErrConstraint, ErrConstraintForeignKey}, []error{ErrConstraintUnique}, "", 1811,
+		},
+		{
+			"a trigger raises", &vtab.Error{Code: 19, Extended: 1811, Msg: "not today"},
+			"not today",
+			[]error{ErrConstraint}, []error{ErrConstraintForeignKey}, "", 1811,
+		},
+		{
 			"only the primary code", &vtab.Error{Code: 1, Msg: "no such table: t"},
 			"no such table: t", []error{ErrGeneric}, []error{ErrConstraint}, "", 1,
 		},

@@ -45,12 +45,13 @@ func (c *conn) residence() engine.Resident {
 // do not say where their rows live get resident.
 func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema, resident engine.Resident) ([]engine.Change, error) {
 	text, virtual, kept := st.Text, st.Kind == sqltext.CreateVirtual, storage{durable: true, unsaid: true}
+	columns := st // the statement that lists them
 	if virtual {
 		plain, options, err := virtualAsPlain(st)
 		if err != nil {
 			return nil, err
 		}
-		text, kept = plain, options
+		text, kept, columns = plain, options, sqltext.Parse(plain)
 	}
 	if kept.unsaid && kept.durable {
 		kept.resident = resident
@@ -66,7 +67,7 @@ func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema, resident engine.Re
 	if err := s.db.Exec(text); err != nil {
 		return nil, err
 	}
-	if err := refuseDDL(st, schema); err != nil {
+	if err := refuseDDL(columns, schema); err != nil {
 		return nil, err
 	}
 	name := st.Target.Name

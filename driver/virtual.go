@@ -51,6 +51,11 @@ func virtualAsPlain(s *sqltext.Stmt) (plain string, st storage, err error) {
 			return "", st, err
 		}
 	}
+	if strings.Join(columns, "") == "" {
+		e := newError("", ErrGeneric, "table %s has no columns", s.Target.Name)
+		e.Table, e.Hint = s.Target.Name, "list them before the options: USING tidemark(columns …, "+legalOptions+")"
+		return "", st, e
+	}
 	if !st.durable && st.resident == engine.ResidentKeys {
 		return "", st, optionError(s.Target.Name, "durable=false and resident=keys together: rows would be neither in the log nor in memory")
 	}
@@ -108,7 +113,7 @@ func (s *shadow) checkStorage(def *engine.TableDef, schema *engine.Schema) error
 	if !def.Durable && def.AutoIncrement {
 		e := newError("", ErrGeneric, "table %s: AUTOINCREMENT with durable=false: the numbers used would be forgotten at a restart", def.Name)
 		e.Table, e.Hint = def.Name, "write INTEGER PRIMARY KEY without AUTOINCREMENT, or durable=true"
-		return e
+		return kindOf(ErrTableOption, e)
 	}
 	if err := s.checkDropping(def, schema); err != nil {
 		return err

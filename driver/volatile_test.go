@@ -3,6 +3,7 @@ package driver
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +32,10 @@ func TestTableOptions(t *testing.T) {
 		{"CREATE VIRTUAL TABLE x USING tidemark(a, durable=false, DURABLE=true)", []string{"x", "durable", "twice"}},
 		{"CREATE VIRTUAL TABLE x USING tidemark(a INTEGER PRIMARY KEY, durable=false, resident=keys)", []string{"x", "durable=false", "resident=keys", "neither in the log nor in memory"}},
 		{"CREATE VIRTUAL TABLE x USING tidemark(id INTEGER PRIMARY KEY AUTOINCREMENT, durable=false)", []string{"x", "AUTOINCREMENT", "durable=true"}},
+		{"CREATE VIRTUAL TABLE x USING tidemark", []string{"x", "no columns", "before the options"}},
+		{"CREATE VIRTUAL TABLE x USING tidemark()", []string{"x", "no columns", "before the options"}},
+		{"CREATE VIRTUAL TABLE x USING tidemark(resident=keys, max_rows=3)", []string{"x", "no columns", "before the options"}},
+		{"CREATE VIRTUAL TABLE x USING tidemark(" + columnList(2000) + ", durable=false)", []string{"too many columns on x: 2000, at most 1999"}},
 		{"CREATE TABLE x(id INTEGER PRIMARY KEY, p REFERENCES vol(id))", []string{"x", "vol", "durable=true", "durable=false"}},
 		{"CREATE TABLE x(id INTEGER PRIMARY KEY, p, FOREIGN KEY(p) REFERENCES VOL)", []string{"x", "vol", "durable=true", "durable=false"}},
 		{"CREATE VIRTUAL TABLE later USING tidemark(id INTEGER PRIMARY KEY, durable=false)", []string{"orphan", "later", "durable=true", "durable=false"}},
@@ -53,6 +58,15 @@ func TestTableOptions(t *testing.T) {
 	mustExec(t, db, `CREATE VIRTUAL TABLE child USING tidemark(id INTEGER PRIMARY KEY, p REFERENCES dur(id), durable=false);
 		CREATE VIRTUAL TABLE IF NOT EXISTS vol USING tidemark(id INTEGER PRIMARY KEY, v TEXT, durable=false, resident=all)`)
 	expect(t, db, "child:0 dur:1 orphan:1 vol:0", "SELECT group_concat(name||':'||durable, ' ') FROM (SELECT * FROM tidemark_tables ORDER BY name)")
+}
+
+// columnList is n columns.
+func columnList(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprint("c", i)
+	}
+	return strings.Join(list, ", ")
 }
 
 // TestVolatileTables: the whole of SQL on a table that leaves nothing behind.
