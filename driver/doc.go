@@ -178,7 +178,9 @@ resident=keys is refused, and so is a keys table in a store without a directory.
 
 Such a table answers every statement as any other does. An update of a few columns
 writes those columns, up to 16 times in a row before the whole row is written
-again, so a read takes at most 17 records of the log.
+again, so a read takes at most 17 records of the log. The first update of a row in
+each log file writes all of it: where rows are not small beside generation_size,
+keep large values in a table of their own.
 
 Use keys to fit more, not to go faster: a row in memory is always quicker than one
 in a file, and where memory is short the log's pages need some of it, too. A
@@ -192,19 +194,19 @@ Foreign keys are enforced as SQLite enforces them, with all actions, unless
 foreign_keys=off or PRAGMA foreign_keys turns that off for a connection, until
 it goes back to the pool. errors.Is(err, ErrConstraintForeignKey) finds violations,
 also where OR IGNORE or OR REPLACE is written, and those of RESTRICT, whose extended
-code is SQLite's 1811. A
-COMMIT that deferred violations refuse leaves a transaction of SQL text open;
-Tx.Commit rolls it back.
+code is SQLite's 1811. A COMMIT that deferred violations refuse leaves a transaction
+of SQL text open; Tx.Commit rolls it back.
 
 Deleting a row, or giving it another key, looks for the rows that refer to it: by
 an index that begins with the referring columns, or else by reading the whole
 table. Index them.
 
 Where SQLite is known to be wrong it is not followed: it does not see a row that
-a REPLACE lets refer to nothing when the table refers to itself with ON DELETE
-SET NULL; it goes on counting the deferred violation of a single-row INSERT that
-another key made fail; and it may leave rows deleted by a statement that failed,
-where a key and what refers to it differ in their affinities.
+a REPLACE lets refer to nothing when deleting rows of the table can set its own
+columns to NULL, by ON DELETE SET NULL to itself or to a table that cascades; it
+goes on counting the deferred violation of a single-row INSERT that another key
+made fail; and it may leave rows deleted by a statement that failed, where a key
+and what refers to it differ in their affinities.
 
 # Upgrading
 

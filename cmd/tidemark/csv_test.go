@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -192,27 +190,4 @@ func FuzzCSV(f *testing.F) {
 			}
 		}
 	})
-}
-
-// Rows of a file refer to each other in any order; one that refers to nothing ends
-// the import.
-func TestImportCSVForeignKeys(t *testing.T) {
-	dir := newDir(t)
-	must(t, "sql", dir, "CREATE TABLE node(id INTEGER PRIMARY KEY, up INT REFERENCES node)")
-	file := filepath.Join(t.TempDir(), "node.csv")
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("id,up\n1,3\n2,1\n3,\n")
-	must(t, "import", dir, file)
-	write("id,up\n4,5\n5,6\n")
-	var out, errs bytes.Buffer
-	if status := run(t.Context(), []string{"import", dir, file}, streams{strings.NewReader(""), &out, &errs}); status != statusFailed || !strings.Contains(errs.String(), "FOREIGN KEY constraint failed; nothing was imported") {
-		t.Errorf("status %d, %s", status, errs.String())
-	}
-	if got := must(t, "sql", dir, "SELECT count(*), sum(up) FROM node"); got != "3|4\n" {
-		t.Errorf("there are %q", got)
-	}
 }

@@ -168,10 +168,11 @@ func (s *shell) dotImport(ctx context.Context, args []string) error {
 	defer in.close()
 	c.name, c.table = names[0], names[1]
 	c.open = func() (io.ReadCloser, error) { return os.Open(in.path) }
-	err = inSavepoint(ctx, s.conn, func() error {
+	c.own = !inTransaction(ctx, s.conn)
+	err = c.explained(inSavepoint(ctx, s.conn, func() error {
 		_, err := c.run(ctx, s.conn)
 		return err
-	})
+	}))
 	s.names.forget()
 	if err != nil {
 		s.afterError(ctx)

@@ -148,7 +148,7 @@ func (o *importOptions) formatOf(file string) (string, error) {
 
 // importCSV reads a CSV file into one table, all of it or nothing.
 func importCSV(ctx context.Context, conn *sql.Conn, in *inputFile, name, format string, o importOptions, std streams, bar *progress) error {
-	c := &csvImport{name: in.name, table: name, header: o.header, null: o.null, skip: o.skip, update: bar.update}
+	c := &csvImport{name: in.name, table: name, header: o.header, null: o.null, skip: o.skip, update: bar.update, own: true}
 	switch {
 	case o.delimiter != "":
 		c.delimiter = o.delimiter[0]
@@ -162,16 +162,12 @@ func importCSV(ctx context.Context, conn *sql.Conn, in *inputFile, name, format 
 	}
 	var rows int64
 	err := inSavepoint(ctx, conn, func() (err error) {
-		// Rows of one file may refer to each other, in any order.
-		if _, err := conn.ExecContext(ctx, "PRAGMA defer_foreign_keys=ON"); err != nil {
-			return err
-		}
 		rows, err = c.run(ctx, conn)
 		return err
 	})
 	bar.clear()
 	if err != nil {
-		return importFailed(ctx, err)
+		return importFailed(ctx, c.explained(err))
 	}
 	how := ""
 	if guessed && c.delimiter != delimiters[0] {

@@ -24,6 +24,9 @@ type csvImport struct {
 	null      string
 	skip      int
 	update    func(done, total int64)
+
+	own       bool // the transaction ends with the import
+	postponed bool // set by run: violated foreign keys are found when it ends
 }
 
 // run makes the table when it is missing and inserts every row. The caller's
@@ -75,6 +78,9 @@ func (c *csvImport) run(ctx context.Context, q querier) (rows int64, err error) 
 		first = nil
 	} else if len(first) != len(t.columns) {
 		return 0, c.ragged(r, len(first), len(t.columns))
+	}
+	if err := c.postpone(ctx, q, t); err != nil {
+		return 0, err
 	}
 	return c.insert(ctx, q, t, r, first, order)
 }
