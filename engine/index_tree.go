@@ -113,19 +113,21 @@ func (b *indexBuilder) build() (built *indexTree, twins [2]int64, dup bool) {
 	var check func(before, entry string) bool
 	if b.ix.Unique {
 		check = func(before, entry string) bool {
-			last, lastRowid := splitEntry(before)
-			key, rowid := splitEntry(entry)
+			last, _ := splitEntry(before)
+			key, _ := splitEntry(entry)
 			if key != last {
 				return true
 			}
-			if _, null := b.nulls[entry]; null {
-				return true
-			}
-			twins = [2]int64{max(rowid, lastRowid), min(rowid, lastRowid)}
-			return false
+			_, null := b.nulls[entry]
+			return null
 		}
 	}
-	built, ok := b.s.Keys(check)
+	built, equal, ok := b.s.Keys(check)
+	if !ok {
+		_, before := splitEntry(equal[0])
+		_, rowid := splitEntry(equal[1])
+		twins = [2]int64{max(rowid, before), min(rowid, before)}
+	}
 	return built, twins, !ok
 }
 

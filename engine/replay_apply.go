@@ -91,7 +91,7 @@ func (r *replay) put(p wal.Put, offset int64) error {
 		r.setPlace(t, p.Rowid, rowPlace{kind: filed, slot: r.slot, off: offset, size: r.size})
 		return nil
 	}
-	r.set(t, p.Rowid, p.Rec) // which copies what is borrowed from a block of the file
+	r.set(t, p.Rowid, p.Rec, blockAt(r.slot, offset))
 	r.pos.record(p.Table, p.Rowid, offset)
 	return nil
 }
@@ -121,7 +121,7 @@ func (r *replay) delta(d wal.Delta, offset int64) error {
 	if err != nil {
 		return damaged(offset, "delta for row %d of table %q: %v", d.Rowid, t.def.Name, err)
 	}
-	r.set(t, d.Rowid, rec)
+	r.set(t, d.Rowid, rec, noBlock)
 	r.pos.record(d.Table, d.Rowid, offset)
 	return nil
 }
@@ -199,8 +199,8 @@ func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) 
 	return t, nil
 }
 
-func (r *replay) set(t *replayTable, rowid int64, rec row.Record) {
-	if old, found := t.rows.set(rowid, rec); found {
+func (r *replay) set(t *replayTable, rowid int64, rec row.Record, from logBlock) {
+	if old, found := t.rows.set(rowid, rec, from); found {
 		t.tally.sum = t.tally.sum.Sub(r.sumOf(t, rowid, old))
 	} else {
 		t.tally.rows++

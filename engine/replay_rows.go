@@ -7,13 +7,14 @@ import (
 
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/tree"
+	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
 // replayRows are the rows of a table while they are replayed. Rows that come in
 // the order of their ids go to the tree at once. The others are kept beside it,
-// as they come, and merged into it when they have become as much as the tree
-// holds: a tree that is written anew now and then costs a fraction of one that
-// is changed row by row, and all of it stays within twice what the rows take.
+// as they come, and merged into it when that saves or moves as much as all rows
+// have: a tree that is written anew now and then costs a fraction of one that is
+// changed row by row, and all of it stays within twice what the rows take.
 type replayRows struct {
 	tree   *rowTree
 	bytes  int   // of records
@@ -22,9 +23,29 @@ type replayRows struct {
 
 	late  []tree.Change    // no two of one row
 	at    map[int64]uint32 // their positions
-	block *strings.Builder // of their records
+	block *strings.Builder // of copies of their records
 	waste int              // what a merge would save, or move
+
+	from logBlock // that the last of them was in
+	size int      // bytes of their records in it
+	hold bool     // records are borrowed from it
+	most bool     // the block before is mostly such records
+
+	seen  *rowFilter // has all rows there are, unless nil
+	asked int        // how often there was none
 }
+
+// logBlock is a part of a log about as large as what is read of it at once, and
+// in the same memory.
+type logBlock struct {
+	slot uint32 // of the file
+	no   int64
+}
+
+// noBlock is where records are from that are nobody else's.
+var noBlock = logBlock{no: -1}
+
+func blockAt(slot uint32, offset int64) logBlock { return logBlock{slot, offset / wal.BlockSize} }
 
 // mergeLate is how much is kept beside a small tree, in bytes; a variable for
 // tests. lateSize is what one row takes there beside its record.
@@ -51,51 +72,81 @@ func (r *replayRows) get(rowid int64) (row.Record, bool) {
 	return r.tree.Get(rowid)
 }
 
-// set stores a copy of a record and returns the one the row had.
-func (r *replayRows) set(rowid int64, rec row.Record) (old row.Record, had bool) {
+// set stores a record that is cut from a block of the log and returns the one the
+// row had.
+func (r *replayRows) set(rowid int64, rec row.Record, from logBlock) (old row.Record, had bool) {
 	r.bytes += len(rec)
 	if !r.hasMax || rowid > r.max {
 		r.max, r.hasMax = rowid, true
 		r.tree.Set(rowid, rec)
+		if r.seen != nil {
+			r.seen.add(rowid)
+		}
 		return "", false
 	}
-	return r.put(rowid, rec)
+	return r.put(rowid, rec, from)
 }
 
 // remove takes out a row and returns its record.
 func (r *replayRows) remove(rowid int64) (old row.Record, had bool) {
 	if old, had = r.get(rowid); had {
-		r.put(rowid, "")
+		r.put(rowid, "", noBlock)
 	}
 	return old, had
 }
 
 // put keeps the record of a row, or the end of it, beside the tree.
-func (r *replayRows) put(rowid int64, rec row.Record) (old row.Record, had bool) {
+func (r *replayRows) put(rowid int64, rec row.Record, from logBlock) (old row.Record, had bool) {
 	if r.waste > max(mergeLate, r.bytes) {
 		r.merge()
 	}
-	i, found := r.at[rowid]
-	if found {
-		old = r.late[i].Rec
-		had = old != ""
-		r.late[i].Rec = r.keep(rec)
-	} else {
-		if r.at == nil {
-			r.at = make(map[int64]uint32)
+	rec = r.keep(rec, from)
+	fresh := r.isNew(rowid)
+	if !fresh {
+		if i, found := r.at[rowid]; found {
+			old = r.late[i].Rec
+			r.late[i].Rec = rec
+			r.waste += len(old)
+			r.bytes -= len(old)
+			return old, old != ""
 		}
 		old, had = r.tree.Get(rowid)
-		r.at[rowid] = uint32(len(r.late))
-		r.late = append(r.late, tree.Change{Rowid: rowid, Rec: r.keep(rec)})
-		r.waste += lateSize
 	}
-	r.waste += len(rec) + len(old)
+	if r.at == nil {
+		r.at = make(map[int64]uint32)
+	}
+	r.at[rowid] = uint32(len(r.late))
+	r.late = append(r.late, tree.Change{Rowid: rowid, Rec: rec})
+	if r.seen != nil && fresh {
+		r.seen.add(rowid)
+	}
+	r.waste += lateSize + len(old)
 	r.bytes -= len(old)
+	if !had {
+		r.waste -= len(rec) // which takes its place here or there
+	}
 	return old, had
 }
 
-// keep returns a copy of a record.
-func (r *replayRows) keep(rec row.Record) row.Record {
+// keep returns a record that may be kept: a copy, or what is borrowed from a block
+// of the log. That keeps the whole block, so it is done where the block before was
+// mostly kept anyway, and all of the block counts as waste.
+func (r *replayRows) keep(rec row.Record, from logBlock) row.Record {
+	if from != noBlock {
+		if from != r.from {
+			r.most = r.size >= wal.BlockSize/2
+			r.from, r.size, r.hold = from, 0, false
+		}
+		r.size += len(rec)
+		if r.most && len(rec) <= lateBlock {
+			if !r.hold {
+				r.hold = true
+				r.waste += wal.BlockSize
+			}
+			return rec
+		}
+	}
+	r.waste += len(rec)
 	if r.block == nil || r.block.Cap()-r.block.Len() < len(rec) {
 		r.block = new(strings.Builder)
 		r.block.Grow(max(lateBlock, len(rec)))
@@ -111,7 +162,7 @@ func (r *replayRows) merge() {
 	r.tree.Merge(r.late)
 	clear(r.late)
 	clear(r.at)
-	r.late, r.block, r.waste = r.late[:0], nil, 0
+	r.late, r.block, r.waste, r.hold = r.late[:0], nil, 0, false
 }
 
 // give returns the tree of all rows, after which there must be no more changes.

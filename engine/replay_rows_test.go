@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/wal"
 	"pgregory.net/rapid"
 )
 
@@ -16,6 +17,7 @@ func TestReplayRowsLikeMap(t *testing.T) {
 	defer func(n int) { mergeLate = n }(mergeLate)
 	rapid.Check(t, func(t *rapid.T) {
 		mergeLate = rapid.SampledFrom([]int{0, 2000, 1 << 20}).Draw(t, "limit")
+		blocks := []logBlock{noBlock, blockAt(0, 5), blockAt(1, 5)}
 		base, was := new(rowTree), map[int64]row.Record{}
 		r, m := ownRows(base), map[int64]row.Record{}
 		record := func() row.Record {
@@ -55,7 +57,7 @@ func TestReplayRowsLikeMap(t *testing.T) {
 				t.Fatalf("row %d is there: %v, want %v", id, had, ok)
 			}
 			if rec != "" {
-				old, had = r.set(id, rec)
+				old, had = r.set(id, rec, rapid.SampledFrom(blocks).Draw(t, "block"))
 			} else {
 				old, had = r.remove(id)
 			}
@@ -80,4 +82,38 @@ func TestReplayRowsLikeMap(t *testing.T) {
 		compare(r.give(), m)
 		compare(base, was)
 	})
+}
+
+// Rows that come late are borrowed from a block of the log where they are most of
+// it, and else are copied: a few of them must not keep all of it in memory.
+func TestLateRowsBorrow(t *testing.T) {
+	text := strings.Repeat("x", 1024)
+	for name, c := range map[string]struct {
+		every  int // one row of so many in the log is of the table
+		borrow bool
+	}{"all": {1, true}, "few": {16, false}} {
+		r := ownRows(new(rowTree))
+		r.set(1<<40, "the last", noBlock)
+		borrowed, rows := 0, int64(0)
+		for i := range 5 * wal.BlockSize / len(text) {
+			if i%c.every > 0 {
+				continue
+			}
+			r.set(rows, row.Record(text), blockAt(3, int64(i*len(text))))
+			if r.hold {
+				borrowed++
+			}
+			rows++
+		}
+		if borrowed > 0 != c.borrow {
+			t.Errorf("%s: %d of %d rows are borrowed", name, borrowed, rows)
+		}
+		// Whatever is held counts as live or as waste.
+		if held := 5 * wal.BlockSize / c.every; r.bytes+r.waste < held {
+			t.Errorf("%s: %d bytes live and %d of waste of %d", name, r.bytes, r.waste, held)
+		}
+		if tree := r.give(); int64(tree.Len()) != rows+1 {
+			t.Errorf("%s: %d rows, want %d", name, tree.Len(), rows+1)
+		}
+	}
 }

@@ -1,9 +1,19 @@
 package tree
 
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+)
+
 // loader makes a tree of entries that come in ascending order: full leaves, and
-// full nodes above them.
+// full nodes above them. A piece of one only makes leaves, beside the loader that
+// takes them over.
 type loader struct {
 	t      base
+	piece  bool
+	leaves []*leaf  // of a piece
 	leaf   *leaf    // that is being filled
 	order  []uint16 // of such a leaf, to use again
 	orders []uint16 // memory for orders, not used yet
@@ -19,6 +29,30 @@ type loadNode struct {
 
 func newLoader(keyed bool) *loader {
 	return &loader{t: base{own: new(mark), keyed: keyed}}
+}
+
+// pieces calls fill with n loaders side by side, the first of which is l, and
+// appends what the others got.
+func (l *loader) pieces(n int, fill func(i int, l *loader)) {
+	var others sync.WaitGroup
+	made := make([]*loader, n)
+	for i := 1; i < n; i++ {
+		p := &loader{t: base{own: l.t.own, keyed: l.t.keyed}, piece: true}
+		made[i] = p
+		others.Go(func() {
+			fill(i, p)
+			p.flush()
+		})
+	}
+	fill(0, l)
+	l.flush()
+	others.Wait()
+	for _, p := range made[1:] {
+		for _, f := range p.leaves {
+			l.append(f)
+		}
+		l.t.size.bytes += p.t.size.bytes
+	}
 }
 
 // add appends an entry.
@@ -63,6 +97,10 @@ func (l *loader) carve(o []uint16) []uint16 {
 
 // append puts a leaf behind the others.
 func (l *loader) append(f *leaf) {
+	if l.piece {
+		l.leaves = append(l.leaves, f)
+		return
+	}
 	l.t.size.over += l.t.over(f)
 	head, tail := f.least(l.t.keyed)
 	n := l.open(0, head, tail)
@@ -111,23 +149,55 @@ func (l *loader) finish() base {
 	return l.t
 }
 
-// merge writes a tree anew, with changes. Nodes of its own are let go one by
-// one, so that there is never much of both trees.
+// merge writes a tree anew, with changes: what is before a row in its middle and
+// what is behind it side by side, if there is much of it. Nodes of its own are let
+// go one by one, so that there is never much of both trees.
 func (t *base) merge(changes []Change) {
-	m := merger{to: newLoader(t.keyed), own: t.own, changes: changes}
-	root := t.root
-	t.root, t.edge, t.above = nil, nil, nil
-	if root != nil {
-		m.node(root)
+	all := []merger{{own: t.own, changes: changes}}
+	if cut := t.middle(changes); cut > 0 {
+		n, _ := slices.BinarySearchFunc(changes, cut, func(c Change, cut uint64) int { return cmp.Compare(rowHead(c.Rowid), cut) })
+		all[0].changes, all[0].end = changes[:n], cut
+		all = append(all, merger{own: t.own, changes: changes[n:], begin: cut})
 	}
-	m.upTo(0, true)
-	*t = m.to.finish()
+	root, l := t.root, newLoader(t.keyed)
+	t.root, t.edge, t.above = nil, nil, nil
+	l.pieces(len(all), func(i int, to *loader) {
+		m := &all[i]
+		m.to = to
+		if root != nil {
+			m.node(root)
+		}
+		m.upTo(0, true)
+	})
+	*t = l.finish()
 }
 
+// fewBytes is how many bytes take about as long to move as an entry to sort.
+const fewBytes = 1 << 10
+
+// middle returns a head with about as much before it as behind it, 0 when it is
+// not worth while to cut.
+func (t *base) middle(changes []Change) uint64 {
+	n, bytes := t.len(), t.size.bytes
+	for _, c := range changes {
+		bytes += len(c.Rec)
+	}
+	switch {
+	case bytes < fewSorted*fewBytes || runtime.GOMAXPROCS(0) == 1:
+		return 0
+	case n > len(changes):
+		l, i := t.at(n / 2)
+		return l.head(i)
+	}
+	return rowHead(changes[len(changes)/2].Rowid)
+}
+
+// merger writes the entries from begin on, and before end unless that is 0.
 type merger struct {
-	to      *loader
-	own     *mark
-	changes []Change
+	to         *loader
+	own        *mark
+	changes    []Change // in that range
+	begin, end uint64
 }
 
 // upTo makes the changes before a head, or all that are left.
@@ -145,15 +215,30 @@ func (m *merger) upTo(head uint64, all bool) {
 	}
 }
 
+// node goes through what is below a node. Kids that the end or the beginning lies
+// in are read by two mergers, which leave them alone.
 func (m *merger) node(n *inner) {
-	private := n.own == m.own
-	for i, k := range n.kids {
-		if private {
-			n.kids[i] = nil
-		}
-		m.node(k)
+	first, last := 0, n.fan()-1
+	from, to := first, last // to be let go
+	if m.begin > 0 {
+		first = child(n, false, m.begin, "")
+		from = first + 1
 	}
-	for i, f := range n.leaves {
+	if m.end > 0 {
+		last = child(n, false, m.end, "")
+		to = last - 1
+	}
+	for i := first; i <= last; i++ {
+		private := n.own == m.own && from <= i && i <= to
+		if n.leaves == nil {
+			k := n.kids[i]
+			if private {
+				n.kids[i] = nil
+			}
+			m.node(k)
+			continue
+		}
+		f := n.leaves[i]
 		if private {
 			n.leaves[i] = nil
 		}
@@ -162,12 +247,19 @@ func (m *merger) node(n *inner) {
 }
 
 func (m *merger) leaf(f *leaf) {
-	for i := range f.len() {
-		h := f.head(i)
+	first, last := 0, f.len()
+	if m.begin > 0 {
+		first, _ = search(f, m.begin, "")
+	}
+	if m.end > 0 {
+		last, _ = search(f, m.end, "")
+	}
+	for _, at := range f.order[first:last] {
+		h := readHead(f.data, int(at))
 		m.upTo(h, false)
 		if len(m.changes) > 0 && rowHead(m.changes[0].Rowid) == h {
 			continue // which takes its place
 		}
-		m.to.add(h, f.entry(i))
+		m.to.add(h, f.entryAt(int(at)))
 	}
 }

@@ -31,9 +31,11 @@ func (a sorted) compare(b sorted) int {
 
 const (
 	sorterBlock = 256 << 10 // bytes of entries that are kept side by side
-	fewSorted   = 1 << 12   // entries that one processor sorts
 	maxSorters  = 4
 )
+
+// fewSorted is how many entries are work for one processor; a variable for tests.
+var fewSorted = 1 << 12
 
 // NewSorter returns a sorter with room for n entries.
 func NewSorter(n int) *Sorter { return &Sorter{entries: make([]sorted, 0, n)} }
@@ -60,12 +62,62 @@ func (s *Sorter) Add(entry []byte) {
 }
 
 // Keys returns the tree; the sorter is of no use afterwards. With check, it is
-// asked about each entry and the one before, and ends the work when it says no.
-func (s *Sorter) Keys(check func(before, entry string) bool) (*Keys, bool) {
-	parts := s.sort()
+// asked about each entry and the one before, by several goroutines, and ends the
+// work when it says no: those two are returned.
+func (s *Sorter) Keys(check func(before, entry string) bool) (made *Keys, refused [2]string, ok bool) {
+	pieces := cut(s.sort())
 	l := newLoader(true)
-	first, before := true, ""
-	for len(parts) > 0 {
+	ends := make([]sortedEnds, len(pieces))
+	l.pieces(len(pieces), func(i int, l *loader) { ends[i].fill(l, pieces[i], check) })
+	before := ""
+	for i, e := range ends {
+		if check != nil && i > 0 && !check(before, e.first) {
+			return nil, [2]string{before, e.first}, false
+		}
+		if e.stopped {
+			return nil, e.refused, false
+		}
+		before = e.last
+	}
+	return &Keys{l.finish()}, refused, true
+}
+
+// cut returns about as many pieces as there are ordered parts, and one at least.
+// The entries of a piece, in parts again, are all before those of the next one.
+func cut(parts [][]sorted) [][][]sorted {
+	var pieces [][][]sorted
+	rest := slices.Clone(parts)
+	for i := len(parts); i > 0; i-- {
+		var piece [][]sorted
+		for k, p := range rest {
+			n := 0
+			if i > 1 {
+				at := parts[0][len(parts[0])*(i-1)/len(parts)]
+				n, _ = slices.BinarySearchFunc(p, at, sorted.compare)
+			}
+			if n < len(p) {
+				piece = append(piece, p[n:])
+			}
+			rest[k] = p[:n]
+		}
+		if piece != nil {
+			pieces = append(pieces, piece)
+		}
+	}
+	slices.Reverse(pieces)
+	return append(pieces, nil)[:max(1, len(pieces))]
+}
+
+// sortedEnds are the ends of a piece, or two entries in it that were refused.
+type sortedEnds struct {
+	first, last string
+	refused     [2]string
+	stopped     bool
+}
+
+// fill brings the entries of a piece to a loader.
+func (s *sortedEnds) fill(l *loader, parts [][]sorted, check func(before, entry string) bool) {
+	for any := false; len(parts) > 0; any = true {
 		least := 0
 		for i := 1; i < len(parts); i++ {
 			if parts[i][0].compare(parts[least][0]) < 0 {
@@ -76,13 +128,16 @@ func (s *Sorter) Keys(check func(before, entry string) bool) (*Keys, bool) {
 		if parts[least] = parts[least][1:]; len(parts[least]) == 0 {
 			parts = slices.Delete(parts, least, least+1)
 		}
-		if check != nil && !first && !check(before, e) {
-			return nil, false
+		switch {
+		case !any:
+			s.first = e
+		case check != nil && !check(s.last, e):
+			s.refused, s.stopped = [2]string{s.last, e}, true
+			return
 		}
 		l.add(keyHead(e), e)
-		first, before = false, e
+		s.last = e
 	}
-	return &Keys{l.finish()}, true
 }
 
 // sort returns the entries in ordered parts, which several processors sorted

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
@@ -140,7 +141,9 @@ func same(t *rapid.T, r *Rows, m map[int64]row.Record) {
 // Random writes in several patterns give what a map gives, and copies keep what
 // they had.
 func TestRowsLikeMap(t *testing.T) {
+	defer func(n int) { fewSorted = n }(fewSorted)
 	rapid.Check(t, func(t *rapid.T) {
+		fewSorted = rapid.SampledFrom([]int{1, 1 << 12}).Draw(t, "few")
 		r, m := new(Rows), map[int64]row.Record{}
 		type copied struct {
 			r *Rows
@@ -236,7 +239,9 @@ func TestRowsLikeMap(t *testing.T) {
 
 // Keys of equal heads, of none and of prefixes of each other are kept apart.
 func TestKeysLikeMap(t *testing.T) {
+	defer func(n int) { fewSorted = n }(fewSorted)
 	rapid.Check(t, func(t *rapid.T) {
+		fewSorted = rapid.SampledFrom([]int{1, 1 << 12}).Draw(t, "few")
 		k, m := new(Keys), map[string]bool{}
 		type copied struct {
 			k *Keys
@@ -276,7 +281,7 @@ func TestKeysLikeMap(t *testing.T) {
 				for e := range m {
 					s.Add([]byte(e))
 				}
-				k, _ = s.Keys(nil)
+				k, _, _ = s.Keys(nil)
 			default:
 				copies = append(copies, copied{k, maps.Clone(m)})
 				k = k.IsoCopy()
@@ -424,13 +429,13 @@ func TestSorter(t *testing.T) {
 		for _, i := range r.Perm(n) {
 			s.Add(fmt.Appendf(nil, "%s%08d", begin, i))
 		}
-		asked := 0
-		k, ok := s.Keys(func(before, entry string) bool {
-			asked++
+		var asked atomic.Int64
+		k, _, ok := s.Keys(func(before, entry string) bool {
+			asked.Add(1)
 			return before < entry
 		})
-		if !ok || asked != n-1 {
-			t.Fatalf("asked %d times, %v", asked, ok)
+		if !ok || asked.Load() != n-1 {
+			t.Fatalf("asked %d times, %v", asked.Load(), ok)
 		}
 		check(t, &k.t)
 		i := 0
@@ -443,15 +448,19 @@ func TestSorter(t *testing.T) {
 			t.Fatalf("%d entries", i)
 		}
 	}
-	s := NewSorter(0)
-	for i := range 10 {
-		s.Add([]byte{byte(i)})
-	}
-	if _, ok := s.Keys(func(_, entry string) bool { return entry != "\x05" }); ok {
-		t.Error("the work went on behind a no")
-	}
-	if k, ok := NewSorter(0).Keys(nil); !ok || k.Len() != 0 {
-		t.Errorf("%d entries of none", k.Len())
+	// The first two that are refused are told, wherever they are sorted.
+	defer func(n int) { fewSorted = n }(fewSorted)
+	for _, fewSorted = range []int{1, 4, 1 << 12} {
+		for no := range 32 {
+			s := NewSorter(0)
+			for i := range 32 {
+				s.Add([]byte{byte(31 - i)})
+			}
+			_, refused, ok := s.Keys(func(_, entry string) bool { return int(entry[0]) < no })
+			if want := max(1, no); ok || refused != [2]string{string(rune(want - 1)), string(rune(want))} {
+				t.Fatalf("from %d on is refused: %v, %q", no, ok, refused)
+			}
+		}
 	}
 }
 
