@@ -53,8 +53,8 @@
 // # Caveats
 //
 // A commit is synced when somebody waits for it, or for a later one; what nobody
-// waits for is synced by the next commit but one at the latest, when its
-// generation ends, by a checkpoint and by Close.
+// waits for is synced with the next commit, when its generation ends, by a
+// checkpoint and by Close.
 //
 // Durable does not show what was committed and not synced yet, also not to the
 // goroutine that committed it; Head does.

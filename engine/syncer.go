@@ -294,7 +294,10 @@ func (s *Store) Acknowledged(lsn LSN) bool {
 // WaitDurable returns nil once commit lsn is acknowledged in the store's
 // SyncMode, and visible in Durable: when it is synced, with SyncNormal and
 // SyncOff when it is written. A schema change is synced in every mode, and its
-// waiter waits until the catalog was told, too. An error that matches ErrOutcomeUnknown means that the commit may or may not be
+// waiter waits until the catalog was told, too. Who waits without a deadline may
+// be the one who syncs.
+//
+// An error that matches ErrOutcomeUnknown means that the commit may or may not be
 // there after a restart: ctx ended first (it cancels the wait, not the
 // commit), or a sync failed. ErrPoisoned without ErrOutcomeUnknown means that
 // nothing of the commit was written.

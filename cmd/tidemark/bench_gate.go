@@ -64,21 +64,19 @@ func (r residencyResult) String() string {
 	return text
 }
 
-// The gates of the wide shape. Absolute rates depend on the machine and are
-// recorded only. A ratio may be worse than its baseline by the tolerance, and
-// never beyond the hard bound.
+// The gates of the wide shape: what the option is promised to be worth, and that
+// the run shows it, with limits that bind. Absolute rates depend on the machine
+// and are recorded only.
 var residencyGates = []struct {
-	name      string
-	value     func(residencyRatios) float64
-	baseline  float64
-	hard      float64
-	tolerance float64
-	floor     bool
+	name  string
+	value func(residencyRatios) float64
+	bound float64
+	floor bool
 }{
-	{"rss_ratio", func(r residencyRatios) float64 { return r.RSS }, 2.55, 2.0, 0.10, true},
-	{"overcap_vs_swap_x", func(r residencyRatios) float64 { return r.VsSwap }, 3.0, 1.5, 1.0, true},
-	{"in_ram_cost_x", func(r residencyRatios) float64 { return r.InRAM }, 1.5, 1.5, 0, false},
-	{"all_collapse_x", func(r residencyRatios) float64 { return r.Collapse }, 105, 2.0, 1.0, true},
+	{"rss_ratio", func(r residencyRatios) float64 { return r.RSS }, 2.3, true},
+	{"overcap_vs_swap_x", func(r residencyRatios) float64 { return r.VsSwap }, 1.5, true},
+	{"in_ram_cost_x", func(r residencyRatios) float64 { return r.InRAM }, 1.5, false},
+	{"all_collapse_x", func(r residencyRatios) float64 { return r.Collapse }, 2, true},
 }
 
 // ratios derives the gated numbers from the points. void says why a run cannot
@@ -134,14 +132,9 @@ func (r *residencyRun) judge(void string) (ok bool) {
 		return false
 	}
 	for _, g := range residencyGates {
-		v := g.value(r.Ratios)
-		res := residencyResult{Name: g.name, Value: v, Floor: g.floor}
-		if g.floor {
-			res.Bound = max(g.hard, g.baseline*(1-g.tolerance))
-			res.OK = v >= res.Bound
-		} else {
-			res.Bound = min(8, max(g.hard, g.baseline*(1+g.tolerance)))
-			res.OK = v <= res.Bound
+		res := residencyResult{Name: g.name, Value: g.value(r.Ratios), Bound: g.bound, Floor: g.floor}
+		if res.OK = res.Value <= g.bound; g.floor {
+			res.OK = res.Value >= g.bound
 		}
 		ok = ok && res.OK
 		r.Gates = append(r.Gates, res)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -277,48 +274,6 @@ func (b *residencyBench) point(ctx context.Context, mode, shape string, limit in
 	return p
 }
 
-// residencyProcess is a child that waits for orders.
-type residencyProcess struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *json.Decoder
-}
-
-func (b *residencyBench) start(ctx context.Context) (*residencyProcess, error) {
-	cmd := exec.CommandContext(ctx, b.exe, residencyWorker)
-	cmd.Stderr = b.std.err
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &residencyProcess{cmd, in, json.NewDecoder(bufio.NewReader(out))}, nil
-}
-
-func (w *residencyProcess) ask(o residencyOrder) (a residencyAnswer, err error) {
-	if err := json.NewEncoder(w.in).Encode(o); err != nil {
-		return a, fmt.Errorf("the process is gone: %w", err)
-	}
-	if err := w.out.Decode(&a); err != nil {
-		return a, fmt.Errorf("the process is gone: %w", err)
-	}
-	if a.Error != "" {
-		return a, errors.New(a.Error)
-	}
-	return a, nil
-}
-
-func (w *residencyProcess) end() error {
-	w.in.Close()
-	return w.cmd.Wait()
-}
-
 // sizeOf is the size of all files of a directory.
 func sizeOf(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -337,40 +292,3 @@ func sizeOf(dir string) (size int64, err error) {
 func (b *residencyBench) say(format string, args ...any) {
 	fmt.Fprintf(b.std.err, format+"\n", args...)
 }
-
-func (b *residencyBench) print(r *residencyRun, void string) {
-	w := b.std.out
-	fmt.Fprintf(w, "%s rows: %d, filled in %.1f s (all) and %.1f s (keys); %d reads; store %d MiB\n", r.Shape, r.Rows, r.FillAll, r.FillKeys, r.Reads, r.LogBytes>>20)
-	rows := [][]string{}
-	for _, p := range r.Points {
-		limit, rate := "none", fmt.Sprintf("%.0f", p.Rate)
-		if p.Cap > 0 {
-			limit = fmt.Sprintf("%d MiB", p.Cap>>20)
-		}
-		if p.Failed != "" {
-			rate = "failed"
-		}
-		rows = append(rows, []string{limit, p.Mode, rate, fmt.Sprintf("%.0f", p.P50), fmt.Sprintf("%.0f", p.P99),
-			fmt.Sprintf("%.2f", p.Misses), mebi(p.Anon), mebi(p.AnonEnd), mebi(p.Swapped)})
-	}
-	writeTable(w, []string{"limit", "mode", "reads/s", "p50 µs", "p99 µs", "misses/read", "opened MiB", "then MiB", "swapped MiB"}, rows, "  ")
-	for _, p := range r.Points {
-		if p.Failed != "" {
-			fmt.Fprintf(w, "  %s under %d MiB: %s\n", p.Mode, p.Cap>>20, p.Failed)
-		}
-		if p.Mode == "keys" && p.Cap > 0 && r.LogBytes+p.Anon > p.Cap {
-			fmt.Fprintf(w, "  under %d MiB keys and log together do not fit: rows come from the disk\n", p.Cap>>20)
-		}
-	}
-	if void != "" {
-		fmt.Fprintf(w, "  void: %s\n", void)
-	} else {
-		x := r.Ratios
-		fmt.Fprintf(w, "  rss_ratio %.2f, overcap_vs_swap_x %.2f, in_ram_cost_x %.2f, all_collapse_x %.1f\n", x.RSS, x.VsSwap, x.InRAM, x.Collapse)
-	}
-	for _, g := range r.Gates {
-		fmt.Fprintf(w, "  gate %v\n", g)
-	}
-}
-
-func mebi(n int64) string { return fmt.Sprintf("%.1f", float64(n)/(1<<20)) }

@@ -10,7 +10,7 @@ import (
 // pages are a mapping. It is made here and not by x/exp/mmap because of what the
 // kernel must be told of it: rows are read at random, and a page that is missing
 // would else bring in its neighbours, which take the place of memory that is in
-// use. (Under a limit of memory this cost all but 3% of the reads.)
+// use. (Under a limit of memory this cost all but 5% of the reads.)
 type pages []byte
 
 // readAhead is how much has to be read at once for the kernel to be told of all
