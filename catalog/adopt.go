@@ -206,6 +206,9 @@ func (a *Attempting) next(ctx context.Context, tx *writeTx, head *headRow) (*hea
 // checkCandidate verifies what Prepare inserted: the world is the publication's,
 // the manifest is the head's and then the new entries, and all adds up.
 func (a *Attempting) checkCandidate(ctx context.Context, tx *writeTx, head, next *headRow, cut *cut) error {
+	if cut.base {
+		return a.checkBase(ctx, tx, head, next, cut)
+	}
 	p := &a.publication
 	if next.LSN != p.LSN || next.LiveCount != p.LiveCount || next.SchemaVersion != p.Schema.SchemaVersion || next.IndexStateID != head.IndexStateID ||
 		next.EntryCount != head.EntryCount+int64(len(cut.entries)) {

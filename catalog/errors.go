@@ -37,6 +37,7 @@ const (
 	CodeBlob       Code = "CAT-BLOB"       // the blob's objects or edges do not fit
 	CodePublish    Code = "CAT-PUBLISH"    // an attempt's state contradicts the head or the operation's outcome
 	CodeJob        Code = "CAT-JOB"        // a job's counters, attempts or owner
+	CodeFragment   Code = "CAT-FRAGMENT"   // the fragments of a base object, or the base of a publication
 )
 
 // Codes that the Go side uses.

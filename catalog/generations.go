@@ -58,22 +58,13 @@ func reserveGeneration(ctx context.Context, tx *writeTx, identity [16]byte, shar
 	if err != nil {
 		return Generation{}, err
 	}
-	objectID, err := tx.newID(ctx)
+	objectID, attempt, err := reserveObject(ctx, tx)
 	if err != nil {
 		return Generation{}, err
 	}
-	incarnation, err := tx.newIncarnation(ctx)
-	if err != nil {
-		return Generation{}, err
-	}
-	attempt := randomID()
 	row := generationRow{
 		ShardID: shardID, Generation: generation, ObjectID: objectID, State: GenerationOpen,
 		Kind: KindKV, Path: ObjectPath(objectID, KindKV), Attempt: attempt[:],
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO objects(object_id, kind, incarnation, attempt_id, relative_path) VALUES (?, ?, ?, ?, ?)`,
-		objectID, KindKV, incarnation, attempt[:], row.Path); err != nil {
-		return Generation{}, fmt.Errorf("objects: %w", err)
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO owner_objects(owner_id, object_id, purpose) VALUES (?, ?, 'active')`, ownerID, objectID); err != nil {
 		return Generation{}, fmt.Errorf("owner_objects: %w", err)

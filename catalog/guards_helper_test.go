@@ -29,6 +29,8 @@ const (
 	fixOpen                                    = 12   // generation 2, open
 	fixFree                                    = 500  // reserved by the block, used by no row
 	fixIndexObject, fixIndexBlob               = fixFree - 3, fixFree - 4
+	fixBase, fixFragment, fixBaseBlob          = fixFree - 5, fixFree - 7, fixFree - 8 // a base object with two fragments
+	fixClaimed                                 = fixFree - 9                           // with an intent
 
 	fixUnreserved = int64(1 << 40)
 )
@@ -86,6 +88,12 @@ func newFixture(t *testing.T) *fixture {
 		fmt.Sprintf(`INSERT INTO object_edges VALUES (%d, %d, 'own_native')`, fixIndexObject, fixSealed),
 		fmt.Sprintf(`INSERT INTO blob_versions(blob_id, layout, native_object_id, index_object_id, native_count, augmented_count, registration_seq)
 			VALUES (%d, 'IX02', %d, %d, 10, 10, 4)`, fixIndexBlob, fixSealed, fixIndexObject),
+		object(fixBase, "kv", 60, ""), sealing(fixBase)[0], sealing(fixBase)[1],
+		fragment(fixFragment, fixBase, 0, 0, 5), fragment(fixFragment+1, fixBase, 1, 20, 5),
+		objectUpdate(fixBase, "graph_seq = 2"),
+		fmt.Sprintf(`INSERT INTO blob_versions(blob_id, layout, native_object_id, native_count, augmented_count, registration_seq)
+			VALUES (%d, 'native', %d, 10, 10, 2)`, fixBaseBlob, fixBase),
+		object(fixClaimed, "kv", 61, ""), objectUpdate(fixClaimed, "state = 'gc_claimed'"), intent(fixClaimed, 1),
 	} {
 		// as many incarnations as the cases use
 		if _, err := f.db.ExecContext(ctx, `UPDATE catalog_info SET next_incarnation = 100, next_graph_seq = 10`); err != nil {
@@ -116,6 +124,16 @@ func object(id int64, kind string, incarnation int, path string) string {
 	}
 	return fmt.Sprintf(`INSERT INTO objects(object_id, kind, incarnation, attempt_id, relative_path) VALUES (%d, '%s', %d, zeroblob(16), '%s')`,
 		id, kind, incarnation, path)
+}
+
+// fragment spells an INSERT into fragments.
+func fragment(id, object int64, ordinal, table, lsn int) string {
+	return fmt.Sprintf(`INSERT INTO fragments VALUES (%d, %d, %d, %d, %d, 5, zeroblob(32))`, id, object, ordinal, table, lsn)
+}
+
+// intent spells an INSERT into gc_work.
+func intent(object int64, generation int) string {
+	return fmt.Sprintf(`INSERT INTO gc_work(object_id, deletion_generation) VALUES (%d, %d)`, object, generation)
 }
 
 // outcome of one case.

@@ -222,7 +222,7 @@ func graphCases() []guardCase {
 	rootBlob := func(blob any) string { return fmt.Sprintf(`INSERT INTO owner_blobs VALUES (%d, %v)`, fixFree, blob) }
 	claim := objectUpdate(reserved, "state = 'gc_claimed'")
 	manifest := []string{bare, fmt.Sprintf(`INSERT INTO representations VALUES (%d, 2, 4, 1, 1, zeroblob(16))`, fixFree+2),
-		fmt.Sprintf(`INSERT INTO manifest_entries VALUES (%d, 0, 1, %d, 'base', zeroblob(16), zeroblob(32))`, fixFree+3, id),
+		fmt.Sprintf(`INSERT INTO manifest_entries VALUES (%d, 0, 1, %d, 'update', zeroblob(16), zeroblob(32))`, fixFree+3, id),
 		fmt.Sprintf(`INSERT INTO representation_chunks VALUES (%d, 0, %d, 1, 0)`, fixFree+2, fixFree+3)}
 	manifestRoot := fmt.Sprintf(`INSERT INTO owner_representations VALUES (%d, %d)`, fixFree, fixFree+2)
 	return []guardCase{

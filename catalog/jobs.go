@@ -71,8 +71,8 @@ func (c *Catalog) StartJob(ctx context.Context, kind, target string) (Job, error
 
 // EndJob records how a running job ended: done without a failure, cancelled when
 // the failure is the end of a context, else failed. done and total say how far
-// it got. Its owner must hold nothing any more and is released. ctx must still
-// be alive, so it is not the one whose end cancelled the job.
+// it got. What only its owner retained is garbage from then on, and the owner is
+// released. ctx must still be alive, so it is not the one whose end cancelled the job.
 func (c *Catalog) EndJob(ctx context.Context, id int64, done, total int64, failure error) error {
 	return c.write(ctx, "end-job", func(ctx context.Context, tx *writeTx) error {
 		if err := errors.Join(checkID("job", id), checkCounter("done", done), checkCounter("total", total)); err != nil {
@@ -107,6 +107,9 @@ func (c *Catalog) endJob(ctx context.Context, tx *writeTx, id, done, total int64
 	if _, err := tx.ExecContext(ctx, `UPDATE jobs SET state = ?, work_consumed = max(work_consumed, ?), work_reserved = max(work_reserved, ?), ended_at = ?, error = ?, revision = revision + 1
 		WHERE job_id = ?`, state, done, total, timestamp(c.options.Now()), text, id); err != nil {
 		return fmt.Errorf("jobs: %w", err)
+	}
+	if err := dropAllRoots(ctx, tx, row.Owner); err != nil {
+		return err
 	}
 	return releaseOwner(ctx, tx, row.Owner)
 }

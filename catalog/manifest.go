@@ -13,8 +13,11 @@ const chunkEntries = 256
 // maxEntries is the most a manifest can have, as the schema says.
 const maxEntries = 1 << 20
 
-// roleUpdate: the entry adds the change between two cuts.
-const roleUpdate = "update"
+// Roles of entries.
+const (
+	roleBase   = "base"   // the entry is part of the state at one LSN; they come first
+	roleUpdate = "update" // the entry adds the change between two cuts
+)
 
 // entryRow is one entry of a manifest, with the reference that makes it one of a
 // representation's and the blob and object behind it.
@@ -114,15 +117,23 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 		generations[s.Generations[i].ObjectID] = &s.Generations[i]
 	}
 	factors := make(map[int64]bool, len(entries))
+	var bases []entryRow
 	for i := range entries {
 		e := &entries[i]
 		if factors[e.FactorID] {
 			return refuse(CodeCorrupt, "", "representation %d has factor %d twice", h.RepresentationID, e.FactorID)
 		}
 		factors[e.FactorID] = true
+		if e.Role == roleBase {
+			if len(bases) != i {
+				return refuse(CodeCorrupt, "", "representation %d has base object %d behind generations", h.RepresentationID, e.ObjectID)
+			}
+			bases = append(bases, *e)
+			continue
+		}
 		g := generations[e.ObjectID]
 		if e.Role != roleUpdate || g == nil {
-			continue // a base fragment, or a generation of the timeline this one was forked from
+			continue // a generation of the timeline this one was forked from
 		}
 		if err := e.stands(g); err != nil {
 			return err
@@ -131,6 +142,23 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 			return refuse(CodeCorrupt, "", "generation %d of shard %d is in the head and to be replayed from %d", g.Generation, g.ShardID, replayFrom[g.ShardID])
 		}
 		g.InHead = true
+	}
+	return s.base(ctx, q, bases, identity)
+}
+
+// base verifies the base of the head. The generations that the head still has lie
+// behind it.
+func (s *State) base(ctx context.Context, q sqlx.QueryerContext, entries []entryRow, identity [16]byte) (err error) {
+	if s.Base, s.BaseLSN, err = baseFiles(ctx, q, identity, entries); err != nil {
+		return err
+	}
+	if s.BaseLSN > s.Timeline.LSN {
+		return refuse(CodeCorrupt, "", "the base is of LSN %d, its timeline %q has commits up to %d", s.BaseLSN, s.Timeline.Name, s.Timeline.LSN)
+	}
+	for i := range s.Generations {
+		if g := &s.Generations[i]; g.InHead && g.FirstLSN <= s.BaseLSN {
+			return refuse(CodeCorrupt, "", "generation %d of shard %d is in the head and has commits from %d, the base is of LSN %d", g.Generation, g.ShardID, g.FirstLSN, s.BaseLSN)
+		}
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func TestForeignTail(t *testing.T) {
 	l := newLog(t, c)
 	l.publish(l.rotateMany(3)...)
 	one := l.rotateMany(1)
-	// A candidate that appended something else, as a base fragment would be.
+	// A candidate that appended something else, as a merge would.
 	err := c.write(t.Context(), "test", func(ctx context.Context, tx *writeTx) error {
 		var blob, chunk int64
 		if err := tx.GetContext(ctx, &blob, `SELECT max(blob_id) FROM blob_versions`); err != nil {
@@ -124,9 +124,9 @@ func TestForeignTail(t *testing.T) {
 		if err := tx.GetContext(ctx, &chunk, `SELECT max(chunk_id) FROM manifest_entries`); err != nil {
 			return err
 		}
-		e := entryRow{ChunkID: chunk, Position: 3, FactorID: 777, BlobID: blob, Role: "base", Contribution: emptySum}
+		e := entryRow{ChunkID: chunk, Position: 3, FactorID: 777, BlobID: blob, Role: "merged", Contribution: emptySum}
 		digest := e.digest(c.identity())
-		_, err := tx.ExecContext(ctx, `INSERT INTO manifest_entries VALUES (?, 3, 777, ?, 'base', ?, ?)`, chunk, blob, emptySum, digest[:])
+		_, err := tx.ExecContext(ctx, `INSERT INTO manifest_entries VALUES (?, 3, 777, ?, 'merged', ?, ?)`, chunk, blob, emptySum, digest[:])
 		return err
 	})
 	if err != nil {

@@ -22,6 +22,10 @@ type Publication struct {
 	// Generations are the registered ones the head does not contain yet, in order
 	// of their cut, then of their shard. Per shard they go on where the head ends.
 	Generations []Contribution
+	// Base makes it a compaction: the same world, read from base objects up to an
+	// LSN. Generations must be empty; LSN, LiveCount, Fingerprint and Schema are
+	// the head's and ignored.
+	Base *Base
 }
 
 // Contribution is what a generation adds to the fingerprint of a world: the sum
@@ -34,10 +38,14 @@ type Contribution struct {
 }
 
 func (p *Publication) check() error {
-	errs := []error{
-		checkID("timeline", p.TimelineID), checkCounter("revision", p.ExpectedRevision), checkID("representation", p.ExpectedRepresentation),
-		checkCounter("LSN", p.LSN), checkCounter("live count", p.LiveCount), p.Schema.check(),
+	errs := []error{checkID("timeline", p.TimelineID), checkCounter("revision", p.ExpectedRevision), checkID("representation", p.ExpectedRepresentation)}
+	if p.Base != nil {
+		if errs = append(errs, p.Base.check()); len(p.Generations) > 0 {
+			errs = append(errs, refuse(CodeGeneration, "", "a publication of a base with generations"))
+		}
+		return errors.Join(errs...)
 	}
+	errs = append(errs, checkCounter("LSN", p.LSN), checkCounter("live count", p.LiveCount), p.Schema.check())
 	if len(p.Fingerprint) != sumBytes {
 		errs = append(errs, refuse(CodeEncoding, "", "fingerprint has %d bytes, must have %d", len(p.Fingerprint), sumBytes))
 	}
@@ -49,6 +57,9 @@ func (p *Publication) check() error {
 
 // request is the canonical text of a publication, which its operation keeps.
 func (p *Publication) request() []byte {
+	if p.Base != nil {
+		return p.Base.request(p)
+	}
 	b := fmt.Appendf(nil, "publish/1 timeline=%d revision=%d representation=%d lsn=%d schema=%q rows=%d fingerprint=%x generations=",
 		p.TimelineID, p.ExpectedRevision, p.ExpectedRepresentation, p.LSN, schemaDescriptor(p.Schema), p.LiveCount, p.Fingerprint)
 	for i, g := range p.Generations {
@@ -145,14 +156,26 @@ func readHead(ctx context.Context, q sqlx.QueryerContext, timelineID int64, iden
 // cut is what a publication adds to the head.
 type cut struct {
 	generations []Generation
-	entries     []entryRow      // one for each
+	entries     []entryRow      // one for each, or for each object of a base
 	replayFrom  map[int64]int64 // of the shards that go on, by their id
 	sum         []byte          // the head's and the generations' contributions
+
+	base bool       // entries take the place of the head's but for kept
+	kept []entryRow // of the head, behind the base
 }
 
-// readCut checks the generations of a publication against the log's rows: it must
-// have exactly those with commits up to its LSN that the head does not have.
+// readCut checks what is to be published against the head.
 func readCut(ctx context.Context, q sqlx.QueryerContext, p *Publication, head *headRow, identity [16]byte) (*cut, error) {
+	if p.Base != nil {
+		return readBase(ctx, q, p.Base, head, identity)
+	}
+	return readGenerations(ctx, q, p, head, identity)
+}
+
+// readGenerations checks the generations of a publication against the log's rows:
+// it must have exactly those with commits up to its LSN that the head does not
+// have.
+func readGenerations(ctx context.Context, q sqlx.QueryerContext, p *Publication, head *headRow, identity [16]byte) (*cut, error) {
 	var shards []shardRow
 	if err := sqlx.SelectContext(ctx, q, &shards, shardQuery+` WHERE timeline_id = ?`, p.TimelineID); err != nil {
 		return nil, err
@@ -214,31 +237,33 @@ func readCut(ctx context.Context, q sqlx.QueryerContext, p *Publication, head *h
 
 // insert writes the rows of a prepared publication, in the order the guards want.
 func (p *Prepared) insert(ctx context.Context, tx *writeTx, head *headRow, cut *cut) error {
-	schemaID, _, err := schemaContext(ctx, tx, p.publication.Schema)
+	pub := &p.publication
+	// One run of ids: representation, owner.
+	first, err := tx.newIDs(ctx, 2)
 	if err != nil {
 		return err
 	}
-	// One run of ids: world, cut, representation, owner.
-	first, err := tx.newIDs(ctx, 4)
-	if err != nil {
-		return err
-	}
-	worldID, cutID := first, first+1
-	p.candidate, p.owner = first+2, first+3
+	p.candidate, p.owner = first, first+1
 	id := randomID()
 	p.operation = id[:]
-	request := p.publication.request()
+	request := pub.request()
 	digest := sha256.Sum256(request)
-	pub := &p.publication
-	if _, err := tx.ExecContext(ctx, `INSERT INTO worlds(world_id, admitted_cut_id, lsn, schema_id, live_count, composite_fingerprint) VALUES (?, ?, ?, ?, ?, ?)`,
-		worldID, cutID, pub.LSN, schemaID, pub.LiveCount, pub.Fingerprint); err != nil {
-		return fmt.Errorf("worlds: %w", err)
+	worldID := head.WorldID // a base reads the same world
+	if !cut.base {
+		if worldID, err = insertWorld(ctx, tx, pub); err != nil {
+			return err
+		}
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO representations(representation_id, world_id, index_state_id, layout_version, entry_count, contribution_sum) VALUES (?, ?, ?, ?, ?, ?)`,
-		p.candidate, worldID, head.IndexStateID, head.LayoutVersion, head.EntryCount+int64(len(cut.entries)), cut.sum); err != nil {
+		p.candidate, worldID, head.IndexStateID, head.LayoutVersion, cut.length(head), cut.sum); err != nil {
 		return fmt.Errorf("representations: %w", err)
 	}
-	if err := appendManifest(ctx, tx, p.c.identity(), head.RepresentationID, p.candidate, cut.entries); err != nil {
+	if cut.base {
+		err = layManifest(ctx, tx, p.c.identity(), head.RepresentationID, p.candidate, cut.entries, cut.kept)
+	} else {
+		err = appendManifest(ctx, tx, p.c.identity(), head.RepresentationID, p.candidate, cut.entries)
+	}
+	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO owners(owner_id, kind) VALUES (?, 'recovery')`, p.owner); err != nil {
@@ -261,6 +286,31 @@ func (p *Prepared) insert(ctx context.Context, tx *writeTx, head *headRow, cut *
 		return fmt.Errorf("publication_attempts: %w", err)
 	}
 	return nil
+}
+
+// length of the manifest that the cut makes of the head's.
+func (c *cut) length(head *headRow) int64 {
+	if c.base {
+		return int64(len(c.entries) + len(c.kept))
+	}
+	return head.EntryCount + int64(len(c.entries))
+}
+
+// insertWorld inserts the world that a publication is of.
+func insertWorld(ctx context.Context, tx *writeTx, p *Publication) (id int64, err error) {
+	schemaID, _, err := schemaContext(ctx, tx, p.Schema)
+	if err != nil {
+		return 0, err
+	}
+	// One run of ids: world, cut.
+	if id, err = tx.newIDs(ctx, 2); err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO worlds(world_id, admitted_cut_id, lsn, schema_id, live_count, composite_fingerprint) VALUES (?, ?, ?, ?, ?, ?)`,
+		id, id+1, p.LSN, schemaID, p.LiveCount, p.Fingerprint); err != nil {
+		return 0, fmt.Errorf("worlds: %w", err)
+	}
+	return id, nil
 }
 
 func rootBlobs(ctx context.Context, tx *writeTx, owner int64, entries []entryRow) error {

@@ -46,26 +46,31 @@ func (c *Catalog) Register(ctx context.Context, gens ...ShardGeneration) error {
 	})
 }
 
-// register gives the object its place in the graph and inserts its blob. The
-// registration takes the same number: both come from one sequence.
+// register makes a generation's object a blob.
 func register(ctx context.Context, tx *writeTx, row *generationRow) error {
-	id, err := tx.newID(ctx)
-	if err != nil {
-		return err
+	_, err := registerObject(ctx, tx, row.ObjectID, row.ObjectRevision, deref(row.Records))
+	return err
+}
+
+// registerObject gives the object its place in the graph and inserts its native
+// blob. The registration takes the same number: both come from one sequence.
+func registerObject(ctx context.Context, tx *writeTx, objectID, revision, records int64) (blobID int64, err error) {
+	if blobID, err = tx.newID(ctx); err != nil {
+		return 0, err
 	}
 	var next int64
 	if err := tx.GetContext(ctx, &next, `UPDATE catalog_info SET next_graph_seq = next_graph_seq + 1 RETURNING next_graph_seq`); err != nil {
-		return err
+		return 0, err
 	}
 	seq := next - 1
 	result, err := tx.ExecContext(ctx, `UPDATE objects SET graph_seq = ?, lifecycle_revision = lifecycle_revision + 1
-		WHERE object_id = ? AND lifecycle_revision = ?`, seq, row.ObjectID, row.ObjectRevision)
+		WHERE object_id = ? AND lifecycle_revision = ?`, seq, objectID, revision)
 	if err := expectOneRow(result, err); err != nil {
-		return fmt.Errorf("objects: %w", err)
+		return 0, fmt.Errorf("objects: %w", err)
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO blob_versions(blob_id, layout, native_object_id, native_count, augmented_count, registration_seq)
-		VALUES (?, ?, ?, ?, ?, ?)`, id, layoutNative, row.ObjectID, deref(row.Records), deref(row.Records), seq); err != nil {
-		return fmt.Errorf("blob_versions: %w", err)
+		VALUES (?, ?, ?, ?, ?, ?)`, blobID, layoutNative, objectID, records, records, seq); err != nil {
+		return 0, fmt.Errorf("blob_versions: %w", err)
 	}
-	return nil
+	return blobID, nil
 }

@@ -67,10 +67,8 @@ func (a *attempt) row() *attemptRow {
 // retire drops the roots of an attempt whose outcome is settled, releases its
 // owner and prunes.
 func retire(ctx context.Context, tx *writeTx, a *attemptRow, state string) error {
-	for _, table := range []string{"owner_blobs", "owner_objects", "owner_representations"} {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE owner_id = ?`, a.OwnerID); err != nil {
-			return fmt.Errorf("%s: %w", table, err)
-		}
+	if err := dropAllRoots(ctx, tx, a.OwnerID); err != nil {
+		return err
 	}
 	if err := releaseOwner(ctx, tx, a.OwnerID); err != nil {
 		return err
@@ -86,6 +84,16 @@ func retire(ctx context.Context, tx *writeTx, a *attemptRow, state string) error
 		}
 		return pruneAttempts(ctx, tx)
 	})
+}
+
+// dropAllRoots removes all roots of an owner.
+func dropAllRoots(ctx context.Context, tx *writeTx, owner int64) error {
+	for _, table := range []string{"owner_blobs", "owner_objects", "owner_representations"} {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE owner_id = ?`, owner); err != nil {
+			return fmt.Errorf("%s: %w", table, err)
+		}
+	}
+	return nil
 }
 
 // releaseOwner takes an owner without roots through its last states.

@@ -74,29 +74,47 @@ func (s *Seal) describes(r *generationRow) bool {
 
 func (c *Catalog) seal(ctx context.Context, tx *writeTx, row *generationRow, s *Seal) error {
 	identity := c.identity()
+	if err := sealObject(ctx, tx, identity, row.Attempt, row.ObjectRevision, &objectSeal{s.ObjectID, s.ContentID, s.Digest, s.Extent, s.Fingerprint}); err != nil {
+		return err
+	}
+	row.State, row.FirstLSN, row.LastLSN, row.Records = GenerationSealed, &s.FirstLSN, &s.LastLSN, &s.Records
+	row.ByteExtent, row.ContentID, row.IntegrityDigest, row.Fingerprint = &s.Extent, s.ContentID[:], s.Digest[:], s.Fingerprint
+	row.Revision++
+	digest := row.digest(identity)
+	result, err := tx.ExecContext(ctx, `
+		UPDATE generations SET state = 'sealed', first_lsn = ?, last_lsn = ?, records = ?, revision = ?, digest = ?
+		WHERE shard_id = ? AND generation = ? AND revision = ?`,
+		s.FirstLSN, s.LastLSN, s.Records, row.Revision, digest[:], s.ShardID, s.Generation, row.Revision-1)
+	if err := expectOneRow(result, err); err != nil {
+		return fmt.Errorf("generations: %w", err)
+	}
+	return nil
+}
+
+// objectSeal is what a seal says of the file itself.
+type objectSeal struct {
+	id          int64
+	contentID   [32]byte
+	digest      [32]byte
+	extent      int64
+	fingerprint []byte
+}
+
+// sealObject inserts the receipt of a reserved object's file and makes the object
+// sealed.
+func sealObject(ctx context.Context, tx *writeTx, identity [16]byte, attempt []byte, revision int64, s *objectSeal) error {
 	if _, err := tx.ExecContext(ctx, `
 		INSERT INTO seal_receipts(object_id, backing_catalog, attempt_id, barrier, directory_synced, byte_extent, integrity_digest)
-		VALUES (?, ?, ?, ?, 1, ?, ?)`, s.ObjectID, identity[:], row.Attempt, barrier(), s.Extent, s.Digest[:]); err != nil {
+		VALUES (?, ?, ?, ?, 1, ?, ?)`, s.id, identity[:], attempt, barrier(), s.extent, s.digest[:]); err != nil {
 		return fmt.Errorf("seal_receipts: %w", err)
 	}
 	result, err := tx.ExecContext(ctx, `
 		UPDATE objects SET state = 'sealed', content_id = ?, byte_extent = ?, logical_extent = ?, integrity_digest = ?, native_fingerprint = ?,
 			lifecycle_revision = lifecycle_revision + 1
 		WHERE object_id = ? AND lifecycle_revision = ? AND state = 'reserved'`,
-		s.ContentID[:], s.Extent, s.Extent, s.Digest[:], s.Fingerprint, s.ObjectID, row.ObjectRevision)
+		s.contentID[:], s.extent, s.extent, s.digest[:], s.fingerprint, s.id, revision)
 	if err := expectOneRow(result, err); err != nil {
 		return fmt.Errorf("objects: %w", err)
-	}
-	row.State, row.FirstLSN, row.LastLSN, row.Records = GenerationSealed, &s.FirstLSN, &s.LastLSN, &s.Records
-	row.ByteExtent, row.ContentID, row.IntegrityDigest, row.Fingerprint = &s.Extent, s.ContentID[:], s.Digest[:], s.Fingerprint
-	row.Revision++
-	digest := row.digest(identity)
-	result, err = tx.ExecContext(ctx, `
-		UPDATE generations SET state = 'sealed', first_lsn = ?, last_lsn = ?, records = ?, revision = ?, digest = ?
-		WHERE shard_id = ? AND generation = ? AND revision = ?`,
-		s.FirstLSN, s.LastLSN, s.Records, row.Revision, digest[:], s.ShardID, s.Generation, row.Revision-1)
-	if err := expectOneRow(result, err); err != nil {
-		return fmt.Errorf("generations: %w", err)
 	}
 	return nil
 }

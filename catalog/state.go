@@ -15,7 +15,9 @@ import (
 type State struct {
 	Timeline    Timeline
 	Shards      []Shard      // by ordinal
-	Generations []Generation // by shard ordinal, then generation; collected ones included
+	Generations []Generation // by shard ordinal, then generation, from any number on; collected ones included
+	Base        []BaseFile   // of the head, in the order of the manifest
+	BaseLSN     int64        // the state that Base holds, 0 without one
 	IndexState  IndexState
 	Settings    map[string]string // shards, index_catchup, generation_size: as fixed at creation
 }
@@ -230,6 +232,9 @@ func (s *State) generations(ctx context.Context, q sqlx.QueryerContext, identity
 			g, err := rows[i].verified(identity)
 			if err != nil {
 				return err
+			}
+			if i == 0 && g.Generation > shard.ReplayFrom {
+				return refuse(CodeCorrupt, "", "shard %d has generations from %d, to be replayed are those from %d", shard.ID, g.Generation, shard.ReplayFrom)
 			}
 			if i > 0 && g.Generation != rows[i-1].Generation+1 {
 				return refuse(CodeCorrupt, "", "shard %d has no generation %d", shard.ID, rows[i-1].Generation+1)
