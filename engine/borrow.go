@@ -80,7 +80,7 @@ func (o *objects) damage(ob *object, off int64, why wal.Reason) error {
 	if why == wal.End {
 		return nil
 	}
-	if r := ob.reader.Load(); o.poisoned != nil && r != nil && r.mapped == nil {
+	if r := ob.reader.Load(); o.poisoned != nil && r != nil && r.own == nil {
 		if cause := o.poisoned(); cause != nil {
 			return fmt.Errorf("%w: a row was not synced, and %s has no record of it at %d: %s", cause, ob.path, off, why)
 		}

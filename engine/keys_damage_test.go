@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
@@ -201,11 +202,18 @@ func TestKeysForgedRows(t *testing.T) {
 // A bit that flips in a file of a store in use, sealed or not, makes a read fail
 // with the file and the offset, and never gives another row.
 func TestKeysFlippedBits(t *testing.T) {
+	for _, w := range []way{byMapping, byHandle} {
+		t.Run(fmt.Sprint("way ", w), func(t *testing.T) { testKeysFlippedBits(t, w) })
+	}
+}
+
+func testKeysFlippedBits(t *testing.T, w way) {
 	mem := vfs.NewMem()
 	mem.SetJournalLimit(0)
 	o := Options{Dir: t.TempDir(), FS: mem, Create: true, Shards: 1}
 	s, err := Open(t.Context(), o)
 	must(t, err)
+	pin(s, w)
 	update(t, s, createKeys("k", 4))
 	for n := range 4 { // chains of three links, in a sealed file and in the active one
 		wait(t, s, update(t, s, all(put("k", 1, 1, fmt.Sprint("sealed ", n), strings.Repeat("w", 40), 0))))
@@ -311,6 +319,21 @@ func TestKeysFailedReads(t *testing.T) {
 	data := readFile(t, fault, ob.path)
 	writeFile(t, fault, ob.path, data[:p.off])
 	if rec, _, err := table.Get(2); !errors.Is(err, vfs.ErrPageFault) || errors.As(err, &bad) || rec != "" {
+		t.Fatalf("a file that was cut: %x, %v", rec, err)
+	}
+	writeFile(t, fault, ob.path, data)
+	wantRow(t, table, 2, testRecord(2, "two"))
+
+	// The same through a handle, where a file that was cut shows as what it is.
+	pin(s, byHandle)
+	wantRow(t, table, 1, testRecord(1, "one"))
+	fault.Fail(vfs.Rule{Kinds: vfs.OpRead, N: 1})
+	if rec, _, err := table.Get(2); !errors.Is(err, syscall.EIO) || errors.As(err, &bad) || rec != "" {
+		t.Fatalf("a read that failed: %x, %v", rec, err)
+	}
+	wantRow(t, table, 2, testRecord(2, "two"))
+	writeFile(t, fault, ob.path, data[:p.off])
+	if rec, _, err := table.Get(2); !errors.As(err, &bad) || bad.File != ob.path || bad.Offset != p.off || rec != "" {
 		t.Fatalf("a file that was cut: %x, %v", rec, err)
 	}
 	writeFile(t, fault, ob.path, data)

@@ -86,6 +86,7 @@ func TestKeysOracle(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 16 << 10}
 		s := openStore(t, o)
+		pin(s, byMapping)
 		wait(t, s, update(t, s, all(createKeys("k", 5), createTable("filler"), func(tx *Tx) error {
 			def := testTable("a", 5)
 			def.Indexes = []*IndexDef{testIndex("a_c0", true, 0), testIndex("a_c1", false, 1)}
@@ -116,6 +117,7 @@ func TestKeysOracle(t *testing.T) {
 			case 1:
 				must(t, s.Close())
 				s = openStore(t, o)
+				pin(s, way(rng.IntN(2)))
 				sameTables(t, s.Durable().Table, s.Durable().Schema())
 			case 2:
 				wait(t, s, lsn)

@@ -35,6 +35,21 @@ var keysFences = []fencesOf{
 	{"objects.go", ".", []fence{
 		{"readers end with the store", `	o.closed.Store(true)
 `, ``, "TestKeysFirstRow"},
+		{"a file changes over", ` || r.own != nil && r.way != o.pace.way()`, ``, "TestKeysReadersChangeOver"},
+		{"what a file is not read through any more is closed", `	_ = o.release(old, r)
+`, ``, "TestKeysReadersChangeOver"},
+		{"a store is closed behind what changes over", `	defer o.opening.RUnlock()`, `	o.opening.RUnlock()`, "TestKeysCloseWaitsForAChangeOver"},
+	}},
+	{"reader.go", ".", []fence{
+		{"handles are bounded", ` && o.handles.Load() < mostHandles`, ``, "TestKeysHandlesAreBounded"},
+		{"to change over fails no read", `; err == nil {
+			return r, nil
+		}`, `; true {
+			return r, err
+		}`, "TestKeysReadersStay"},
+	}},
+	{"pace.go", ".", []fence{
+		{"a sample of another way counts for nothing", `if w == p.way() {`, `if true {`, "TestPaceSamples"},
 	}},
 	{"seal.go", ".", []fence{
 		{"a sealed file is mapped", `	s.objects.sealed(g)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -18,8 +19,9 @@ import (
 // file is read or opened.
 //
 // A file that is written to is read through the handle of its generation. A
-// sealed one is mapped when a row of it is first asked for, and stays mapped
-// until the store is closed.
+// sealed one is opened when a row of it is first asked for, through a mapping or
+// a handle of its own as pace says, and changes over when it is next read after
+// pace changed its mind.
 type objects struct {
 	fs       vfs.FS
 	poisoned func() error // the store's cause, or nil; unless nil
@@ -27,6 +29,10 @@ type objects struct {
 	mu       sync.Mutex
 	list     atomic.Pointer[[]*object] // by slot; copied to be changed
 	byID     map[uint64]uint32         // guarded by mu
+
+	pace    pace
+	opening sync.RWMutex // read-held while a sealed file is opened or changes over: close waits
+	handles atomic.Int32 // sealed files read through handles
 
 	// Counters of the readers.
 	reads atomic.Uint64 // records read, see Metrics
@@ -38,16 +44,11 @@ type objects struct {
 type object struct {
 	path   string
 	check  wal.Checker
-	reader atomic.Pointer[objectReader] // nil: to be mapped
-}
-
-type objectReader struct {
-	io.ReaderAt
-	mapped io.Closer // nil when the reader is a generation's handle
+	reader atomic.Pointer[objectReader] // nil: to be opened
 }
 
 func newObjects(fs vfs.FS) *objects {
-	o := &objects{fs: fs, byID: map[uint64]uint32{}}
+	o := &objects{fs: fs, byID: map[uint64]uint32{}, pace: pace{now: time.Now}}
 	o.list.Store(new([]*object))
 	return o
 }
@@ -81,13 +82,13 @@ func (o *objects) look(g *generation) (known bool) {
 }
 
 // sealed says that a file will not change any more and its handle is about to be
-// closed: readers map it from now on.
+// closed: readers open it themselves from now on.
 func (o *objects) sealed(g *generation) {
 	list := *o.list.Load()
 	if int(g.slot) >= len(list) {
 		return
 	}
-	if r := list[g.slot].reader.Load(); r != nil && r.mapped == nil {
+	if r := list[g.slot].reader.Load(); r != nil && r.own == nil {
 		list[g.slot].reader.CompareAndSwap(r, nil)
 	}
 }
@@ -96,13 +97,13 @@ func (o *objects) sealed(g *generation) {
 // mapping.
 func (o *objects) close() error {
 	o.closed.Store(true)
+	o.opening.Lock() // who opens a file from now on sees that it is too late
+	defer o.opening.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var errs []error
 	for _, ob := range *o.list.Load() {
-		if r := ob.reader.Swap(nil); r != nil && r.mapped != nil {
-			errs = append(errs, r.mapped.Close())
-		}
+		errs = append(errs, o.release(ob.reader.Swap(nil), nil))
 	}
 	return errors.Join(errs...)
 }
@@ -120,21 +121,21 @@ func (o *objects) at(slot uint32) (*object, error) {
 func (o *objects) readAt(ob *object, b []byte, off int64) (int, error) {
 	for {
 		r := ob.reader.Load()
-		if r == nil {
+		if r == nil || r.own != nil && r.way != o.pace.way() {
 			var err error
-			if r, err = o.open(ob); err != nil {
+			if r, err = o.open(ob, r); err != nil {
 				return 0, err
 			}
 			if r == nil {
 				continue
 			}
 		}
-		n, err := r.ReadAt(b, off)
+		n, err := o.pace.readAt(r, b, off)
 		switch {
 		case err == nil || errors.Is(err, io.EOF):
 			return n, nil
 		case errors.Is(err, fs.ErrClosed) && ob.reader.Load() != r:
-			continue // it was sealed meanwhile, or the store was closed
+			continue // it was sealed or changed over meanwhile, or the store was closed
 		case o.closed.Load():
 			return 0, ErrClosed
 		}
@@ -142,34 +143,24 @@ func (o *objects) readAt(ob *object, b []byte, off int64) (int, error) {
 	}
 }
 
-// open maps an object, nil when the reader has changed meanwhile. No lock is
-// held: of two that map it at once, the second lets go of its own.
-func (o *objects) open(ob *object) (*objectReader, error) {
+// open opens a sealed object as pace says, and lets go of the reader it had, if
+// any. It returns nil when the reader changed meanwhile: of two that open an
+// object at once, the second lets go of its own.
+func (o *objects) open(ob *object, old *objectReader) (*objectReader, error) {
+	o.opening.RLock()
+	defer o.opening.RUnlock()
 	if o.closed.Load() {
 		return nil, ErrClosed
 	}
-	f, err := o.fs.OpenRead(ob.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &CorruptError{File: ob.path, Reason: "the file is missing", Err: err}
-	}
+	r, err := o.acquire(ob, old, o.pace.way())
 	if err != nil {
-		return nil, fmt.Errorf("engine: opening %s: %w", ob.path, err)
+		return nil, err
 	}
-	m, err := f.Map()
-	if err != nil {
-		_ = f.Close() // the first cause counts
-		return nil, fmt.Errorf("engine: mapping %s: %w", ob.path, err)
+	// What is let go of was only read through: nothing is lost with it.
+	if !ob.reader.CompareAndSwap(old, r) {
+		_ = o.release(r, old)
+		return nil, nil
 	}
-	if err := f.Close(); err != nil { // the mapping stays without it
-		_ = m.Close()
-		return nil, fmt.Errorf("engine: closing %s: %w", ob.path, err)
-	}
-	r := &objectReader{ReaderAt: m, mapped: m}
-	if !ob.reader.CompareAndSwap(nil, r) {
-		return nil, m.Close()
-	}
-	if o.closed.Load() && ob.reader.CompareAndSwap(r, nil) { // close has not seen it
-		return nil, errors.Join(ErrClosed, m.Close())
-	}
+	_ = o.release(old, r)
 	return r, nil
 }

@@ -122,6 +122,8 @@ func (f *memFile) Close() error {
 	return nil
 }
 
+func (f *memFile) AdviseRandom() {}
+
 func (f *memFile) Map() (Mapped, error) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()

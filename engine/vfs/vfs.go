@@ -71,6 +71,10 @@ type File interface {
 	// Sync makes bytes and metadata (size) durable (fsync). For an error see
 	// SyncData.
 	Sync() error
+	// AdviseRandom tells the system that reads will lie apart, so that it reads
+	// no more of the file than it is asked for. Where it cannot be told, nothing
+	// happens.
+	AdviseRandom()
 	// Map maps the whole file read-only, as long as it is now.
 	Map() (Mapped, error)
 }

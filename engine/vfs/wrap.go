@@ -143,6 +143,9 @@ func (f *wrapFile) SyncData() error { return f.do(Op{Kind: OpSyncData}, f.f.Sync
 func (f *wrapFile) Sync() error     { return f.do(Op{Kind: OpSync}, f.f.Sync) }
 func (f *wrapFile) Close() error    { return f.do(Op{Kind: OpClose}, f.f.Close) }
 
+// AdviseRandom is no operation: it changes nothing that could be lost or seen.
+func (f *wrapFile) AdviseRandom() { f.f.AdviseRandom() }
+
 func (f *wrapFile) failSync(kind Kind) error {
 	if s, ok := f.f.(syncFailer); ok {
 		return s.failSync(kind)
