@@ -231,8 +231,9 @@ func (q *cursor) block() error {
 // load reads the rows of a block of a table that keeps none in memory. What only
 // counts them, or reads their ids, does without.
 func (q *cursor) load() error {
-	q.bare = false
-	return q.scan.Load(q.buf[:q.n])
+	err := q.scan.Load(q.buf[:q.n])
+	q.bare = err != nil
+	return err
 }
 
 // nextID returns the next rowid of the list or of a chain in a hash table.
@@ -334,18 +335,16 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	case q.keyed != nil:
 		v := q.value(int(k))
 		if q.failed != nil {
-			q.c.note(q.failed)
-			rc = lib.SQLITE_ERROR
-			break
+			done = true
+			return q.failedColumn()
 		}
 		q.c.setResult(tls, ctx, v)
 	default:
 		if !q.read {
 			if q.bare {
-				if err := q.load(); err != nil {
-					q.c.note(err)
-					rc = lib.SQLITE_ERROR
-					break
+				if q.failed = q.load(); q.failed != nil {
+					done = true
+					return q.failedColumn()
 				}
 			}
 			q.dec.Reset(q.buf[q.i].Rec)
@@ -356,6 +355,13 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	}
 	done = true
 	return lib.SQLITE_OK
+}
+
+// failedColumn ends an xColumn whose row could not be read. The result it leaves
+// is a NULL, which SQLite takes for the value unless the code says otherwise.
+func (q *cursor) failedColumn() int32 {
+	q.c.note(q.failed)
+	return lib.SQLITE_ERROR
 }
 
 // noChange is sqlite3_vtab_nochange without the call.
