@@ -37,7 +37,7 @@ var metaFailures = map[string]vfs.Rule{
 	"syncdir":  {Kinds: vfs.OpSyncDir},
 	"name":     {Kinds: vfs.OpCreate | vfs.OpMkdir | vfs.OpRename | vfs.OpRemove},
 	"size":     {Kinds: vfs.OpTruncate | vfs.OpPreallocate},
-	"read":     {Kinds: vfs.OpRead | vfs.OpOpen | vfs.OpOpenRead | vfs.OpSize | vfs.OpStat | vfs.OpList},
+	"read":     {Kinds: vfs.OpRead | vfs.OpMap | vfs.OpMapRead | vfs.OpOpen | vfs.OpOpenRead | vfs.OpSize | vfs.OpStat | vfs.OpList},
 	"any":      {Kinds: vfs.AllOps},
 	"mutating": {Kinds: vfs.MutatingOps},
 }
@@ -151,6 +151,8 @@ func (d *metaDisk) arm(text string) error {
 func (d *metaDisk) hit() bool { return d.fault.Injected() > d.before }
 
 // byFault reports whether an error tells of a fault that happened.
-func (d *metaDisk) byFault(err error) bool {
-	return d.hit() && (errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, driver.ErrPoisoned))
+func (d *metaDisk) byFault(err error) bool { return d.hit() && ofDisk(err) }
+
+func ofDisk(err error) bool {
+	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, driver.ErrPoisoned)
 }

@@ -35,6 +35,14 @@ func TestMetamorphicFollows(t *testing.T) {
 			func(s metaStats) bool { return s.taken == 2 }},
 		{"commits that were", "0 exec INSERT INTO t0 VALUES(2, 2)\n0 checkpoint\n0 crash 0", metaSet{"sync": "off", "@disk": "memory"},
 			func(s metaStats) bool { return s.taken == 0 }},
+		{"a read of a row in a file", "0 fault read 1\n0 rows SELECT * FROM t0\n0 dump", metaSet{"resident": "keys"},
+			func(s metaStats) bool { return s.refused == 1 }},
+		{"of rows that are open", "0 exec INSERT INTO t0(k, a) VALUES(2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (9, 9), (10, 10)\n" +
+			"0 checkpoint\n0 open SELECT * FROM t0 ORDER BY k\n0 fault read 1\n0 dump", metaSet{"resident": "keys"},
+			func(s metaStats) bool { return s.refused == 1 }},
+		{"a Commit that foreign keys refuse", "0 exec CREATE TABLE c0(k INTEGER PRIMARY KEY, c REFERENCES t0 DEFERRABLE INITIALLY DEFERRED)\n" +
+			"0 exec BEGIN\n0 exec INSERT INTO c0 VALUES(1, 7)\n0 exec COMMIT\n0 exec INSERT INTO t0(k) VALUES(7)\n0 exec COMMIT\n0 dump", metaSet{"@begin": "api"},
+			func(s metaStats) bool { return s == (metaStats{crashes: 1}) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := parseMetaList(begin + c.list)
@@ -49,6 +57,25 @@ func TestMetamorphicFollows(t *testing.T) {
 				t.Error(stats)
 			}
 		})
+	}
+}
+
+// A row that refers to nothing is found, also where no other operation shows it.
+func TestMetamorphicFindsForeignKeys(t *testing.T) {
+	l, err := parseMetaList(`0 exec CREATE TABLE p0(k INTEGER PRIMARY KEY, a)
+		0 exec CREATE TABLE c0(k INTEGER PRIMARY KEY, c REFERENCES p0 ON DELETE CASCADE)
+		0 exec INSERT INTO p0 VALUES(1, 1)
+		0 exec INSERT INTO c0 VALUES(1, 1)
+		0 exec DELETE FROM p0
+		0 check`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, d := diffMeta(l, metaSet{"foreign_keys": "off"}, metaDir(t)); d == nil || d.at != len(l.ops)-1 {
+		t.Errorf("%+v", d)
+	}
+	if _, _, d := diffMeta(l, metaSet{"@modes": "mixed"}, metaDir(t)); d != nil {
+		t.Errorf("%+v", d)
 	}
 }
 

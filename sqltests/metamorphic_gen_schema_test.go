@@ -72,7 +72,7 @@ func (g *metaGen) read() {
 
 // define makes or drops a table, an index or a view.
 func (g *metaGen) define() {
-	name := g.one(metaNames...)
+	name := g.one(g.names...)
 	g.bind, g.args = false, nil
 	exists := g.there[name]
 	switch g.between(1, 10) {
@@ -120,11 +120,18 @@ func (g *metaGen) create(name string) {
 	g.there[name] = true
 	unless := g.one("", "", "IF NOT EXISTS ")
 	if name[0] == 'v' {
-		from := g.one(metaNames[:5]...)
+		from := g.one(g.names...)
+		for from[0] == 'v' {
+			from = g.one(g.names...)
+		}
 		g.on = true // SQLite itself is wrong about some LIKEs, and a view may be joined
 		where := g.term(scope{{"x", &genTable{name: from}}}, 0)
 		g.on = false
 		g.exec(fmt.Sprintf("CREATE VIEW %s%s AS SELECT k, a, b, c, d FROM %s AS x WHERE %s", unless, name, from, where))
+		return
+	}
+	if isForeign(name) {
+		g.createForeign(name, unless)
 		return
 	}
 	strict := g.strict[name]

@@ -10,10 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// metaNames are the tables and views there may be. The first letter says what it
-// is: a table with rowids, one with AUTOINCREMENT, WITHOUT ROWID, a view. All have
-// the columns k, a, b, c and d, and k tells the rows of each apart.
-var metaNames = []string{"t0", "t1", "a0", "w0", "w1", "v0", "v1"}
+// metaTables are the tables that refer to nothing. The first letter says what one
+// is: a table with rowids, one with AUTOINCREMENT, WITHOUT ROWID. All tables and
+// views have the columns k, a, b, c and d, and k tells the rows of each apart.
+var metaTables = []string{"t0", "t1", "a0", "w0", "w1"}
+
+// metaNames are all tables and views there may be.
+var metaNames = slices.Concat(metaTables, metaForeign, []string{"v0", "v1"})
 
 var metaInto = regexp.MustCompile(`(?i)^(?:WITH .*\) )?(?:INSERT|REPLACE)\b.*?\bINTO (\w+)`)
 
@@ -24,12 +27,14 @@ var metaInto = regexp.MustCompile(`(?i)^(?:WITH .*\) )?(?:INSERT|REPLACE)\b.*?\b
 type metaGen struct {
 	selectGen
 	rnd    *rand.Rand
-	there  map[string]bool // which of metaNames exist, as far as it can be told
+	names  []string        // those of metaNames that the list uses
+	there  map[string]bool // which of them exist, as far as it can be told
 	strict map[string]bool // which of them may be STRICT
 	within []bool          // which sessions have a transaction, as far as it can be told
 	saves  [][]string      // their savepoints
 	ops    []metaOp
-	now    int // the session
+	now    int  // the session
+	nulls  bool // actions may be SET NULL, and then there is no REPLACE
 	faults bool
 }
 
@@ -37,14 +42,21 @@ type metaGen struct {
 func drawMetaList(seed uint64, n int) metaList {
 	return rapid.Custom(func(t *rapid.T) metaList {
 		g := &metaGen{selectGen: selectGen{t: t}, rnd: rand.New(rand.NewPCG(seed, 1)), there: map[string]bool{}, strict: map[string]bool{}}
-		for _, name := range metaNames[:5] {
+		g.names, g.nulls = metaNames, g.in(2)
+		switch g.between(1, 3) {
+		case 1:
+			g.names = slices.Concat(metaTables, []string{"v0", "v1"})
+		case 2:
+			g.names = slices.Concat(metaTables[:1], metaForeign, []string{"v0"})
+		}
+		for _, name := range metaTables {
 			g.strict[name] = g.in(4)
 		}
 		sessions := []int{1, 1, 2, 2, 3}[g.between(0, 4)]
 		g.faults = !g.in(3)
 		g.within, g.saves = make([]bool, sessions), make([][]string, sessions)
-		for _, name := range metaNames[:5] {
-			if !g.in(3) {
+		for _, name := range g.names {
+			if name[0] != 'v' && !g.in(3) {
 				g.create(name)
 				g.fill(name)
 			}
@@ -96,9 +108,9 @@ func metaLiteral(v any) string {
 func (g *metaGen) operation() {
 	g.aliases, g.args, g.bind, g.on = 0, nil, g.in(3), false
 	g.tables = nil
-	for _, name := range metaNames {
+	for _, name := range g.names {
 		if g.there[name] {
-			g.tables = append(g.tables, &genTable{name, name[0] == 't' || name[0] == 'a'})
+			g.tables = append(g.tables, &genTable{name, name[0] != 'w' && name[0] != 'v'})
 		}
 	}
 	if len(g.tables) == 0 || g.in(40) {
@@ -178,6 +190,10 @@ func (g *metaGen) row(t *genTable) string {
 // fill adds rows that differ.
 func (g *metaGen) fill(name string) {
 	g.bind = false
+	if isForeign(name) {
+		g.fillForeign(name)
+		return
+	}
 	var rows []string
 	into := "INSERT OR IGNORE INTO " + name + "(k, a, b, c, d) VALUES"
 	for k := range g.between(5, 20) {
@@ -193,6 +209,10 @@ func (g *metaGen) fill(name string) {
 
 func (g *metaGen) insert() {
 	t := g.target()
+	if isForeign(t.name) {
+		g.foreign(t.name)
+		return
+	}
 	into := g.one("INSERT "+g.or(t, 1), "INSERT "+g.or(t, 1), "REPLACE ") + "INTO " + t.name
 	n := g.between(1, 8)
 	if n >= 3 && n <= 6 {
@@ -223,6 +243,10 @@ func (g *metaGen) insert() {
 // that a plan finds in an order of its own.
 func (g *metaGen) update() {
 	t := g.target()
+	if isForeign(t.name) {
+		g.foreign(t.name)
+		return
+	}
 	here := scope{{t.name, t}}
 	up := "UPDATE " + g.or(t, 1) + t.name + " SET "
 	inOrder := " NOT INDEXED"
@@ -263,6 +287,10 @@ func (g *metaGen) update() {
 
 func (g *metaGen) remove() {
 	t := g.target()
+	if isForeign(t.name) {
+		g.foreign(t.name)
+		return
+	}
 	switch g.between(1, 8) {
 	case 1:
 		g.exec("DELETE FROM " + t.name)

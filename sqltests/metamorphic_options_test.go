@@ -24,6 +24,7 @@ var metaOptions = []metaOption{
 	{"sync", []string{"full", "normal", "off"}},
 	{"shards", []string{"1", "3", "8"}},
 	{"resident", []string{"all", "keys"}},
+	{"@modes", []string{"one", "mixed"}}, // tables are all made alike, or each says where its rows are
 	{"txlock", []string{"deferred", "immediate"}},
 	{"@disk", []string{"files", "memory"}},             // a crash kills a process, or stops the disk before what was not synced
 	{"@pool", []string{"own", "1", "2", "4"}},          // connections of a pool, or one for each session

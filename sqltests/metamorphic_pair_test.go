@@ -130,7 +130,7 @@ func (p *metaPair) step(o metaOp) (got, want string, err error) {
 	if !p.lossy {
 		p.states.trim() // acknowledged
 	}
-	a, b := p.store.drainFor(o), p.plain.drainFor(o)
+	a, b := p.drain(o)
 	switch o.verb {
 	case metaReopen:
 		err = p.reopen(false, 0)
@@ -144,6 +144,23 @@ func (p *metaPair) step(o metaOp) (got, want string, err error) {
 		got, want, err = p.both(o)
 	}
 	return got + metaDrained + a, want + metaDrained + b, err
+}
+
+// readsFail reports whether a fault may fail a read: rows of resident=keys tables
+// are in files alone.
+func (p *metaPair) readsFail() bool {
+	return p.store.lie(p.store.set["resident"]) == "keys" || p.store.set["@modes"] == "mixed"
+}
+
+// drain reads the open rows that an operation ends on both. Those of the store may
+// end with a fault.
+func (p *metaPair) drain(o metaOp) (here, natively string) {
+	here, natively = p.store.drainFor(o), p.plain.drainFor(o)
+	if here != natively && p.readsFail() && p.log.disk.byFault(p.store.failed) {
+		p.stats.refused++
+		return "", ""
+	}
+	return here, natively
 }
 
 // both runs an operation on the store, answers the faults it meets, and runs it
@@ -169,6 +186,12 @@ func (p *metaPair) both(o metaOp) (got, want string, err error) {
 	if want, err = p.plain.do(o); err != nil {
 		return got, want, fmt.Errorf("plain SQLite: %w", err)
 	}
+	if p.endedByCommit(o) {
+		if _, err := p.plain.do(metaOp{session: o.session, verb: metaExec, text: "ROLLBACK"}); err != nil {
+			return got, want, fmt.Errorf("plain SQLite: %w", err)
+		}
+		want += ", in a transaction: false"
+	}
 	if err := p.states.note(); err != nil {
 		return got, want, err
 	}
@@ -191,6 +214,14 @@ func (p *metaPair) both(o metaOp) (got, want string, err error) {
 	return got, want, nil
 }
 
+// endedByCommit reports whether a Commit that foreign keys refused ended the
+// transaction, as one of a Tx does, while that of plain SQLite is still open after
+// the text COMMIT.
+func (p *metaPair) endedByCommit(o metaOp) bool {
+	return p.store.set["@begin"] == "api" && o.text == "COMMIT" && errors.Is(p.store.failed, driver.ErrConstraintForeignKey) &&
+		!p.store.sessions[o.session].within && p.plain.sessions[o.session].within
+}
+
 // refused follows a store that refused an operation for a fault. Nothing of it
 // may have happened. done says that the operation is not to be repeated, since a
 // transaction went with it.
@@ -201,7 +232,7 @@ func (p *metaPair) refused(o metaOp, within bool) (done bool, err error) {
 	reads := o.verb == metaRows || o.verb == metaOpen || o.verb == metaDump
 	full := errors.Is(failed, syscall.ENOSPC)
 	switch c := code(failed); {
-	case reads && !within:
+	case reads && !within && !p.readsFail():
 		return false, fmt.Errorf("a read failed for a fault: %w", failed)
 	case full && c != 13, !full && c != 10:
 		return false, fmt.Errorf("code %d of an error of the file system: %w", c, failed)
@@ -252,7 +283,7 @@ func (p *metaPair) poisoned(o metaOp, did bool) error {
 		return fmt.Errorf("a write to a poisoned store: %w", err)
 	}
 	all := metaOp{verb: metaReopen}
-	if a, b := p.store.drainFor(all), p.plain.drainFor(all); a != b {
+	if a, b := p.drain(all); a != b {
 		return fmt.Errorf("poisoned (%w): open rows here %s, natively %s", failed, a, b)
 	}
 	if unknown && !did {
@@ -321,7 +352,12 @@ func (p *metaPair) reopen(killed bool, which int) error {
 
 // follow takes plain SQLite to the state that the store shows.
 func (p *metaPair) follow() error {
+	before := p.log.disk.fault.Injected()
 	have, err := p.store.committed()
+	if err == nil && p.readsFail() && p.log.disk.fault.Injected() > before {
+		p.log.disk.fault.Clear()
+		have, err = p.store.committed()
+	}
 	if err != nil {
 		return err
 	}

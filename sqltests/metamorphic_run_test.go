@@ -21,6 +21,7 @@ type metaRun struct {
 	sessions []*metaSession
 	kept     map[string]*sql.Stmt // of the pool
 	failed   error                // of the last operation, as the driver told it
+	written  map[string]string    // texts of tables that the store got, and what was meant
 }
 
 // metaSession is what one user of the database has open.
@@ -124,9 +125,12 @@ func (r *metaRun) idle() bool {
 
 // drainFor reads the open rows that an operation ends.
 func (r *metaRun) drainFor(o metaOp) (drained string) {
+	r.failed = nil
 	for n, s := range r.sessions {
 		if n == o.session || o.verb == metaReopen || o.verb == metaCrash {
-			drained += s.drain()
+			text, err := s.drain()
+			drained += text
+			r.failed = errors.Join(r.failed, err)
 		}
 	}
 	return drained
@@ -200,7 +204,7 @@ func (r *metaRun) dump(s *metaSession, o metaOp) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		metaDumped(&b, text, rows)
+		metaDumped(&b, text, r.theirs(rows))
 	}
 	return b.String(), nil
 }
@@ -219,7 +223,7 @@ func (r *metaRun) committed() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		metaDumped(&b, text, out)
+		metaDumped(&b, text, r.theirs(out))
 	}
 	return b.String(), nil
 }

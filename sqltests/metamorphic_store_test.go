@@ -118,7 +118,15 @@ func (s *metaStore) check(ctx context.Context, c *sql.Conn) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkAll(ctx, st)
+	list, err := checkAll(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := modelRows(ctx, c, "PRAGMA foreign_key_check")
+	for _, row := range rows {
+		list = append(list, "a row refers to nothing: "+row)
+	}
+	return list, err
 }
 
 func (s *metaStore) checkpoint(ctx context.Context, c *sql.Conn) error {
@@ -189,7 +197,7 @@ func (p *metaPlain) open() (*sql.DB, error) {
 	if err := os.MkdirAll(p.path(), 0o777); err != nil {
 		return nil, err
 	}
-	return sql.Open("sqlite", "file:"+filepath.Join(p.path(), "plain.db")+"?_pragma=busy_timeout(0)&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
+	return sql.Open("sqlite", "file:"+filepath.Join(p.path(), "plain.db")+"?_pragma=busy_timeout(0)&_pragma=journal_mode(wal)&_pragma=synchronous(off)&_pragma=foreign_keys(on)")
 }
 
 // image is the database as of the last commit.
@@ -206,6 +214,13 @@ func (p *metaPlain) check(ctx context.Context, c *sql.Conn) ([]string, error) {
 	lines, err := modelRows(ctx, c, "PRAGMA integrity_check")
 	if err == nil && len(lines) == 1 && lines[0] == `"ok"` {
 		lines = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := modelRows(ctx, c, "PRAGMA foreign_key_check")
+	for _, row := range rows {
+		lines = append(lines, "a row refers to nothing: "+row)
 	}
 	return lines, err
 }
