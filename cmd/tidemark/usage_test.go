@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +26,52 @@ func TestUsage(t *testing.T) {
 		status, _, stderr := tidemark(t, "", c.name, "-frob")
 		if status != statusRefused || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "-frob") {
 			t.Errorf("%s -frob: status %d, %q", c.name, status, stderr)
+		}
+	}
+}
+
+// Flags stand anywhere up to a --, and what only looks like one is an argument.
+func TestFlagsAnywhere(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"a b", "[a b] false -"},
+		{"-force a b", "[a b] true -"},
+		{"a -force b", "[a b] true -"},
+		{"a b --force", "[a b] true -"},
+		{"a b -force=false -name x", "[a b] false x"},
+		{"a -name -- b -name=c=d", "[a b] false c=d"},
+		{"a -name -force b", "[a b] false -force"},
+		{"a -- -force b -h", "[a -force b -h] false -"},
+		{"a -- --", "[a --] false -"},
+		{"- -.csv -1 -name -", "[- -.csv -1] false -"},
+		{"a -frob", "flag provided but not defined: -frob"},
+		{"a -name", "flag needs an argument: -name"},
+		{"a -force=x", `invalid boolean value "x" for -force: parse error`},
+	} {
+		flags := newFlags("x")
+		force, name := flags.Bool("force", false, ""), flags.String("name", "-", "")
+		got := ""
+		if err := parseAnywhere(flags, strings.Fields(tc.args)); err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprint(flags.Args(), *force, " ", *name)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.args, got, tc.want)
+		}
+	}
+	dir, out := newStore(t), filepath.Join(t.TempDir(), "o.db")
+	must(t, "export", dir, out)
+	must(t, "export", dir, out, "-force")
+	if got := must(t, "sql", dir, "-- a comment\nSELECT 1 AS one", "-header"); got != "one\n1\n" {
+		t.Errorf("%q", got)
+	}
+	for _, c := range commands {
+		if out := must(t, c.name, "x", "-h"); !strings.HasPrefix(out, "usage: tidemark "+c.name) {
+			t.Errorf("%s x -h prints %q", c.name, out)
+		}
+		status, _, stderr := tidemark(t, "", c.name, "x", "-frob")
+		if status != statusRefused || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "-frob") {
+			t.Errorf("%s x -frob: status %d, %q", c.name, status, stderr)
 		}
 	}
 }
