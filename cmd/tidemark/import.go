@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,7 +21,7 @@ type importOptions struct {
 	partial   bool
 }
 
-const importUsage = "tidemark import [flags] DIR FILE.csv|FILE.tsv|FILE.sql|FILE.db|- [TABLE]"
+const importUsage = "tidemark import [flags] DIR FILE.csv|FILE.tsv|FILE.sql|FILE.db|- [TABLE [FILE TABLE]…]"
 
 // runImport reads a file of another program into a store.
 func runImport(ctx context.Context, args []string, std streams) error {
@@ -38,42 +36,22 @@ func runImport(ctx context.Context, args []string, std streams) error {
 	if helped, err := parseFlags(flags, args, importUsage, std); helped || err != nil {
 		return err
 	}
-	if flags.NArg() < 2 || flags.NArg() > 3 {
-		return misuse("import takes a directory, a file and a table's name where one is wanted; it was given %d arguments: use %s", flags.NArg(), importUsage)
+	if n := flags.NArg(); n < 2 || n > 3 && n%2 == 0 {
+		return misuse("import takes a directory, a file and a table's name where one is wanted, or several csv files with a table each; it was given %d arguments: use %s", n, importUsage)
 	}
-	dir, file, name := flags.Arg(0), flags.Arg(1), flags.Arg(2)
-	format, err := o.formatOf(file)
+	dir := flags.Arg(0)
+	files, err := o.files(dir, flags.Args()[1:])
 	if err != nil {
 		return err
 	}
-	if err := checkDir(dir); err != nil {
-		return err
-	}
-	if err := refuseOwnFile(dir, file); err != nil {
-		return err
-	}
-	switch {
-	case flags.NArg() == 3 && name == "":
-		return misuse("import: the name of the table is empty: name one, or leave it out")
-	case format == "db":
-		if err := checkSQLite(file); err != nil {
-			return err
+	for _, f := range files {
+		if f.format == "db" {
+			continue
 		}
-	case format == "sql" && name != "":
-		return misuse("import: a .sql file names its tables itself: leave %s out", name)
-	case file == "-" && format != "sql" && name == "":
-		return misuse("import: name a table for what standard input holds: use tidemark import -format=%s DIR - TABLE", format)
-	case format != "sql" && name == "":
-		if name, err = tableNameOf(file); err != nil {
-			return err
-		}
-	}
-	in := &inputFile{path: file, name: file}
-	if format != "db" {
-		if in, err = openInput(ctx, file, std.in); err != nil {
+		if f.in, err = openInput(ctx, f.path, std.in); err != nil {
 			return importFailed(ctx, err)
 		}
-		defer in.close()
+		defer f.in.close()
 	}
 	var kept, opened bool
 	err = withNewStore(ctx, dir, func() bool { return kept }, func(db *sql.DB) error {
@@ -85,14 +63,14 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		defer conn.Close()
 		bar := newProgress(std.err, "import", "bytes")
 		defer bar.clear()
-		switch format {
+		switch first := files[0]; first.format {
 		case "sql":
-			kept, err = importScript(ctx, conn, in, std, bar)
+			kept, err = importScript(ctx, conn, first.in, std, bar)
 		case "db":
 			bar.unit = "rows"
-			err = importSQLite(ctx, conn, file, name, o.partial, std, bar)
+			err = importSQLite(ctx, conn, first.path, first.table, o.partial, std, bar)
 		default:
-			err = importCSV(ctx, conn, in, name, format, o, std, bar)
+			err = importCSV(ctx, conn, files, o, std, bar)
 		}
 		if err == nil {
 			warnOfVolatile(ctx, conn, std)
@@ -103,6 +81,61 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		return importFailed(ctx, err)
 	}
 	return err
+}
+
+// importFile is one file of an import.
+type importFile struct {
+	path, table, format string
+	in                  *inputFile // of a text
+}
+
+// files looks at what the command line names behind the directory: a file and
+// perhaps a table, or several files of one table each.
+func (o *importOptions) files(dir string, args []string) (files []*importFile, err error) {
+	named := len(args) > 1
+	for at := 0; at < len(args); at += 2 {
+		f := &importFile{path: args[at]}
+		if named {
+			f.table = args[at+1]
+		}
+		if f.format, err = o.formatOf(f.path); err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	pipes := 0
+	for _, f := range files {
+		if err := refuseOwnFile(dir, f.path); err != nil {
+			return nil, err
+		}
+		if f.path == "-" {
+			pipes++
+		}
+		switch {
+		case len(files) > 1 && (f.format == "sql" || f.format == "db"):
+			return nil, misuse("import: of several files each holds one table, and %s is a .%s file: import it by itself", f.path, f.format)
+		case pipes > 1:
+			return nil, misuse("import: standard input is named twice: name files, or join what it holds")
+		case named && f.table == "":
+			return nil, misuse("import: the name of the table is empty: name one, or leave it out")
+		case f.format == "db":
+			if err := checkSQLite(f.path); err != nil {
+				return nil, err
+			}
+		case f.format == "sql" && f.table != "":
+			return nil, misuse("import: a .sql file names its tables itself: leave %s out", f.table)
+		case f.path == "-" && f.format != "sql" && f.table == "":
+			return nil, misuse("import: name a table for what standard input holds: use tidemark import -format=%s DIR - TABLE", f.format)
+		case f.format != "sql" && f.table == "":
+			if f.table, err = tableNameOf(f.path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
 }
 
 // warnOfVolatile names the tables whose rows end with the command. They were
@@ -144,37 +177,6 @@ func (o *importOptions) formatOf(file string) (string, error) {
 		return format, nil
 	}
 	return "", misuse("import: %s is not known by its end: use a .csv, .tsv, .sql or .db file, or -format", file)
-}
-
-// importCSV reads a CSV file into one table, all of it or nothing.
-func importCSV(ctx context.Context, conn *sql.Conn, in *inputFile, name, format string, o importOptions, std streams, bar *progress) error {
-	c := &csvImport{name: in.name, table: name, header: o.header, null: o.null, skip: o.skip, update: bar.update, own: true}
-	switch {
-	case o.delimiter != "":
-		c.delimiter = o.delimiter[0]
-	case format == "tsv":
-		c.delimiter = '\t'
-	}
-	guessed := c.delimiter == 0
-	c.open = func() (io.ReadCloser, error) { return os.Open(in.path) }
-	if info, err := os.Stat(in.path); err == nil {
-		c.size = info.Size()
-	}
-	var rows int64
-	err := inSavepoint(ctx, conn, func() (err error) {
-		rows, err = c.run(ctx, conn)
-		return err
-	})
-	bar.clear()
-	if err != nil {
-		return importFailed(ctx, c.explained(err))
-	}
-	how := ""
-	if guessed && c.delimiter != delimiters[0] {
-		how = fmt.Sprintf(", with the delimiter %q", c.delimiter)
-	}
-	fmt.Fprintf(std.err, "import: %s into %s%s\n", counted(rows, "row"), c.table, how)
-	return nil
 }
 
 // importFailed says what a failure left behind: nothing.

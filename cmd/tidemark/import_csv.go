@@ -19,14 +19,16 @@ type csvImport struct {
 	name      string                        // of the file, for messages
 	size      int64                         // in bytes; 0 when not known
 	table     string
-	delimiter byte   // 0: guessed
+	delimiter byte   // 0: to be guessed
+	guessed   bool   // it was
 	header    string // auto, yes, no
 	null      string
 	skip      int
 	update    func(done, total int64)
 
-	own       bool // the transaction ends with the import
-	postponed bool // set by run: violated foreign keys are found when it ends
+	own       bool     // the transaction ends with the import
+	later     []string // tables that it fills after this one
+	postponed bool     // set by run: violated foreign keys are found when it ends
 }
 
 // run makes the table when it is missing and inserts every row. The caller's

@@ -30,7 +30,7 @@ func importSQLite(ctx context.Context, conn *sql.Conn, file, name string, partia
 		return err
 	}
 	// What is left out is told when all else is there: a refusal is one line.
-	var notes []string
+	var notes, tables []string
 	c := &storeCopy{from: tx, to: conn, partial: partial, update: bar.update, note: func(format string, args ...any) {
 		notes = append(notes, oneLine(fmt.Sprintf(format, args...)))
 	}}
@@ -46,6 +46,12 @@ func importSQLite(ctx context.Context, conn *sql.Conn, file, name string, partia
 		fmt.Fprintln(std.err, "import: "+n)
 	}
 	fmt.Fprintf(std.err, "import: %s into %s\n", counted(c.rows, "row"), counted(int64(len(c.tables)), "table"))
+	for _, t := range c.tables {
+		tables = append(tables, t.name)
+	}
+	if len(tables) > 0 {
+		warnOfReferences(ctx, conn, std, tables...)
+	}
 	return nil
 }
 

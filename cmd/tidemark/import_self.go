@@ -9,15 +9,20 @@ import (
 )
 
 // postpone has the foreign keys looked at when the transaction ends, where the
-// table refers to itself: its rows may then come in any order. Of other tables
-// they are looked at row by row, so that an error names the line. It is for a
+// table refers to itself, whose rows may then come in any order, or to one that is
+// filled later. Of other tables they are looked at row by row, so that an error names
+// the line. It is for a
 // transaction of the import's own, whose end takes the setting back; turning it
 // off before would forget what was violated.
 func (c *csvImport) postpone(ctx context.Context, q querier, t *table) error {
 	if !c.own {
 		return nil
 	}
-	found, err := number(ctx, q, `SELECT count(*) FROM pragma_foreign_key_list(?, ?) WHERE "table" = ? COLLATE NOCASE`, t.name, t.schema, t.name)
+	to, args := "?", []any{t.name, t.schema, t.name}
+	for _, name := range c.later {
+		to, args = to+", ?", append(args, name)
+	}
+	found, err := number(ctx, q, `SELECT count(*) FROM pragma_foreign_key_list(?, ?) WHERE "table" COLLATE NOCASE IN (`+to+`)`, args...)
 	if err != nil || found == 0 {
 		return err
 	}

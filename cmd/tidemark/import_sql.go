@@ -46,6 +46,9 @@ func importScript(ctx context.Context, conn *sql.Conn, in *inputFile, std stream
 	switch {
 	case err == nil:
 		fmt.Fprintf(std.err, "import: %s of %s\n", counted(s.statements, "statement"), in.name)
+		if s.unchecked {
+			warnOfReferences(ctx, conn, std)
+		}
 		return true, nil
 	case kept:
 		left := counted(s.outside, "statement") + " before it took effect, because the script has transactions of its own"
@@ -82,13 +85,17 @@ func hasTransactions(ctx context.Context, in *inputFile) (own bool, settings []s
 		if err := ctx.Err(); err != nil {
 			return false, nil, err
 		}
-		if head = head && s.is("PRAGMA"); head && strings.Contains(strings.ToLower(s.text), "foreign_keys") {
+		if head = head && s.is("PRAGMA"); head && setsForeignKeys(s) {
 			settings = append(settings, s.text)
 		}
 		if s.is("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT") {
 			return true, nil, nil
 		}
 	}
+}
+
+func setsForeignKeys(s statement) bool {
+	return s.is("PRAGMA") && strings.Contains(strings.ToLower(s.text), "foreign_keys")
 }
 
 // scriptImport is one run of a script.
@@ -98,6 +105,7 @@ type scriptImport struct {
 	bar        *progress
 	statements int64
 	outside    int64 // statements that took effect for good
+	unchecked  bool  // it may have turned foreign keys off
 }
 
 // run runs the statements up to the first that fails.
@@ -128,6 +136,7 @@ func (s *scriptImport) run(ctx context.Context) error {
 			return fmt.Errorf("%s:%d: statement %d: %w", s.name, st.line, s.statements+1, err)
 		}
 		s.statements++
+		s.unchecked = s.unchecked || setsForeignKeys(st)
 		was := tx.open()
 		tx.after(st)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -150,7 +151,8 @@ func TestImportInterrupted(t *testing.T) {
 	std := streams{strings.NewReader(""), io.Discard, io.Discard}
 	for name, run := range map[string]importer{
 		"csv": func(ctx context.Context, conn *sql.Conn, bar *progress) error {
-			return importCSV(ctx, conn, &inputFile{path: writeFile(t, "t.csv", csv), name: "t.csv"}, "t", "csv", importOptions{header: "auto"}, std, bar)
+			in := &inputFile{path: writeFile(t, "t.csv", csv), name: "t.csv"}
+			return importCSV(ctx, conn, []*importFile{{in.path, "t", "csv", in}}, importOptions{header: "auto"}, std, bar)
 		},
 		"sql": func(ctx context.Context, conn *sql.Conn, bar *progress) error {
 			_, err := importScript(ctx, conn, &inputFile{path: writeFile(t, "t.sql", text.String())}, std, bar)
@@ -309,5 +311,74 @@ func TestImportSelfReference(t *testing.T) {
 	_, got, _ := tidemark(t, "BEGIN;\n.import "+file+" emp\nCOMMIT;\nSELECT count(*) FROM emp;\n.import "+file+" emp\nPRAGMA defer_foreign_keys;\nSELECT count(*) FROM emp;\n", "shell", dir)
 	if got != "3\n0\n5\n" {
 		t.Errorf("shell: %q", got)
+	}
+}
+
+// CSV files of tables that refer to each other are imported together, in any order.
+func TestImportCSVFiles(t *testing.T) {
+	dir := newDir(t)
+	must(t, "sql", dir, `CREATE TABLE team(id INTEGER PRIMARY KEY, lead INT REFERENCES person(id));
+		CREATE TABLE person(id INTEGER PRIMARY KEY, team INT NOT NULL REFERENCES team(id)); CREATE TABLE pet(id INTEGER PRIMARY KEY, owner INT REFERENCES Person)`)
+	teams, persons, pets := writeFile(t, "team.csv", "1,10\n2,30\n"), writeFile(t, "person.tsv", "id\tteam\n10\t1\n20\t1\n30\t2\n"), writeFile(t, "pet.csv", "1,20\n2,30\n")
+	refused := func(want string, status int, args ...string) {
+		t.Helper()
+		got, _, stderr := tidemark(t, "", append([]string{"import"}, args...)...)
+		if got != status || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: status %d, %q", args, got, stderr)
+		}
+		if left := must(t, "sql", dir, "SELECT count(*) FROM team; SELECT count(*) FROM person; SELECT count(*) FROM pet"); left != "0\n0\n0\n" {
+			t.Errorf("%q left rows: %q", args, left)
+		}
+	}
+	refused("team.csv:1: FOREIGN KEY constraint failed; nothing was imported", statusFailed, dir, teams, "team")
+	bad := writeFile(t, "bad.csv", "7,10\n8,99\n9,77\n")
+	refused("FOREIGN KEY constraint failed: 2 rows of pet refer to nothing in Person; nothing was imported", statusFailed, dir, bad, "pet", teams, "TEAM", persons, "Person")
+	// What refers to nothing that comes later is named by its line.
+	refused("bad.csv:1: FOREIGN KEY constraint failed; nothing was imported", statusFailed, dir, writeFile(t, "ok.csv", "1\n"), "loose", bad, "pet")
+	refused("several csv files with a table each", statusRefused, dir, teams, "team", persons)
+	refused("import it by itself", statusRefused, dir, teams, "team", writeFile(t, "x.sql", "SELECT 1;"), "x")
+	refused("standard input is named twice", statusRefused, "-format=csv", dir, "-", "team", "-", "person")
+	refused("the name of the table is empty", statusRefused, dir, teams, "", persons, "person")
+	status, _, stderr := tidemark(t, "", "import", dir, pets, "pet", teams, "TEAM", persons, "Person")
+	if want := "import: 2 rows into pet\nimport: 2 rows into team\nimport: 3 rows into person, with the delimiter \"\\t\"\n"; status != statusDone || strings.ReplaceAll(want, ", with the delimiter \"\\t\"", "") != stderr {
+		t.Errorf("status %d, %q", status, stderr)
+	}
+	if got := must(t, "sql", dir, "SELECT * FROM team; SELECT * FROM person; SELECT * FROM pet; PRAGMA foreign_key_check"); got != "1|10\n2|30\n10|1\n20|1\n30|2\n1|20\n2|30\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Files whose rows refer to nothing are imported as they are, as SQLite files and
+// dumps may hold such rows, with a line that counts them.
+func TestImportWarnsOfReferences(t *testing.T) {
+	const rows = `CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p INT REFERENCES p, q INT REFERENCES gone(id));
+		CREATE TABLE d(p REFERENCES p); INSERT INTO p VALUES(1); INSERT INTO c VALUES(1, 1, NULL), (2, 5, NULL), (3, 6, 7); INSERT INTO d VALUES(8);`
+	const want = "import: warning: 2 rows of c refer to nothing in p, 1 row of c refers to nothing in gone, 1 row of d refers to nothing in p: PRAGMA foreign_key_check lists them\n"
+	sorted := func(s string) string {
+		pairs := strings.Split(strings.TrimSuffix(strings.TrimPrefix(s, "import: warning: "), ": PRAGMA foreign_key_check lists them\n"), ", ")
+		slices.Sort(pairs)
+		return strings.Join(pairs, ", ")
+	}
+	for name, file := range map[string]string{"db": makeFile(t, rows), "sql": writeFile(t, "x.sql", "PRAGMA foreign_keys=OFF;\n"+rows), "dump": writeFile(t, "y.sql", "PRAGMA foreign_keys=OFF;\nBEGIN;\n"+rows+"\nCOMMIT;")} {
+		dir := newDir(t)
+		status, _, stderr := tidemark(t, "", "import", dir, file)
+		lines := strings.SplitAfter(stderr, "\n")
+		if status != statusDone || len(lines) != 3 || sorted(lines[1]) != sorted(want) || !strings.HasSuffix(lines[1], "lists them\n") {
+			t.Errorf("%s: status %d, %q", name, status, stderr)
+		}
+		if got := must(t, "sql", dir, "SELECT count(*) FROM c"); got != "3\n" {
+			t.Errorf("%s: %q rows", name, got)
+		}
+	}
+	for _, file := range []string{makeFile(t, "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(p REFERENCES p); INSERT INTO c VALUES(NULL)"), writeFile(t, "z.sql", "PRAGMA foreign_keys=OFF; CREATE TABLE p(a);")} {
+		if status, _, stderr := tidemark(t, "", "import", newDir(t), file); status != statusDone || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: status %d, %q", file, status, stderr)
+		}
+	}
+	// A key that a table does not have keeps nothing from being imported either.
+	dir := newDir(t)
+	status, _, stderr := tidemark(t, "", "import", dir, makeFile(t, "CREATE TABLE p(a); CREATE TABLE c(p REFERENCES p(a)); INSERT INTO c VALUES(1)"))
+	if status != statusDone || !strings.Contains(stderr, "foreign keys could not be looked at: ") || strings.Count(stderr, "\n") != 2 {
+		t.Errorf("status %d, %q", status, stderr)
 	}
 }
