@@ -15,29 +15,67 @@ type (
 	rowTree = tree.Rows
 
 	// An entry of an index is one string: the key of the row's columns
-	// (row.AppendKey of each) and 8 bytes of its row id that sort as the row
-	// id does. No key of an index is a proper prefix of another one, so
+	// (row.AppendKey of each) and its row id in a form that sorts as the row
+	// id does and is read from the end (appendRowid). No key of an index is a proper prefix of another one, so
 	// entries sort by (key, row id), and equal keys lie side by side.
 	indexTree = tree.Keys
 )
 
-const rowidSize = 8
-
 // rowidAfter is behind all row ids of a key.
-const rowidAfter = "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+const rowidAfter = "\xff"
+
+// A row id takes as few bytes as it can, from minRowid to maxRowid of them. They
+// are one big-endian number of three parts:
+//
+//	4 bits  how many bytes, 8 for minRowid and so on; of a negative row id 7 and
+//	        downwards
+//	        the low bits of the row id, as many as there is room for
+//	3 bits  how many bytes more than minRowid
+//
+// The first part comes first so that they sort, the last so that whoever has an
+// entry knows where the row id begins.
+const (
+	minRowid, maxRowid = 2, 9
+	rowidBits          = 4 + 3 // that are not of the row id
+)
 
 func appendRowid(dst []byte, rowid int64) []byte {
-	return binary.BigEndian.AppendUint64(dst, uint64(rowid)^1<<63)
+	n := minRowid
+	for size := uint64(rowid ^ rowid>>63); n < maxRowid && size>>(8*n-rowidBits) != 0; n++ {
+	}
+	class := uint64(8 + n - minRowid)
+	if rowid < 0 {
+		class = 15 - class
+	}
+	low := uint64(rowid)<<3 | uint64(n-minRowid)
+	if n == maxRowid {
+		dst = append(dst, byte(class<<4|uint64(rowid)>>61))
+		return binary.BigEndian.AppendUint64(dst, low)
+	}
+	low = low&(1<<(8*n-4)-1) | class<<(8*n-4)
+	for i := 8 * (n - 1); i >= 0; i -= 8 {
+		dst = append(dst, byte(low>>i))
+	}
+	return dst
 }
 
 // splitEntry separates an index entry into key and row id.
 func splitEntry(entry string) (key string, rowid int64) {
-	n := len(entry) - rowidSize
-	var id uint64
-	for i := n; i < len(entry); i++ {
-		id = id<<8 | uint64(entry[i])
+	end := len(entry)
+	n := int(entry[end-1]&7) + minRowid
+	at := end - n
+	first := entry[at]
+	low := uint64(first & 15)
+	for _, b := range []byte(entry[at+1:]) {
+		low = low<<8 | uint64(b)
 	}
-	return entry[:n], int64(id ^ 1<<63)
+	low >>= 3
+	if n == maxRowid { // of which the first byte was shifted out
+		low |= uint64(first&7) << 61
+	} else if first < 8<<4 {
+		low |= ^uint64(0) << (8*n - rowidBits)
+	}
+	return entry[:at], int64(low)
 }
 
 // keyMaker computes index entries of rows of one table. It keeps its buffers,

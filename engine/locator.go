@@ -17,7 +17,8 @@ const maxHops = 16
 //
 // A filed row has a frame in a file of the log; off, size and hops describe that
 // frame. A staged one was written by the transaction at hand, which holds its
-// record; off is its position in the transaction's list.
+// record; off is its position in the transaction's list, and size the length of its
+// locator.
 type rowPlace struct {
 	off  int64  // of the frame in its file; a multiple of wal.Align
 	size uint32 // of the frame, with its padding
@@ -38,10 +39,15 @@ const (
 // record. It is in memory only: slots mean nothing to another process.
 //
 //	filed:  u8 hops  uvarint slot  uvarint offset/8  uvarint size/8
-//	staged: 0xff  uvarint position
+//	staged: 0xff  position, in 6 to 8 bytes
 //
-// Every place has one spelling, so equal locators are equal places.
+// Every place has one spelling, so equal locators are equal places. A staged one is
+// about as long as the filed one that takes its place, for which a full leaf of the
+// tree has no room else.
 const stagedMark = 0xff
+
+// The lengths of staged locators.
+const minStaged, maxStaged = 7, 9
 
 // maxLocator is the longest locator.
 const maxLocator = 1 + 3*binary.MaxVarintLen64
@@ -49,7 +55,9 @@ const maxLocator = 1 + 3*binary.MaxVarintLen64
 // appendLocator appends the locator of a place.
 func appendLocator(dst []byte, p rowPlace) []byte {
 	if p.kind == staged {
-		return binary.AppendUvarint(append(dst, stagedMark), uint64(p.off))
+		var at [8]byte
+		binary.LittleEndian.PutUint64(at[:], uint64(p.off))
+		return append(append(dst, stagedMark), at[:p.size-1]...)
 	}
 	dst = binary.AppendUvarint(append(dst, p.hops), uint64(p.slot))
 	dst = binary.AppendUvarint(dst, uint64(p.off)/wal.Align)
@@ -63,11 +71,13 @@ func parseLocator(s string) (p rowPlace, err error) {
 	}
 	head, s := s[0], s[1:]
 	if head == stagedMark {
-		at, rest := locatorNumber(s)
-		if rest != 0 || at > math.MaxInt64 {
+		var at [8]byte
+		copy(at[:], s)
+		off := int64(binary.LittleEndian.Uint64(at[:]))
+		if size := len(s) + 1; size < minStaged || size > maxStaged || off < 0 {
 			return rowPlace{}, badLocator(s)
 		}
-		return rowPlace{kind: staged, off: int64(at)}, nil
+		return rowPlace{kind: staged, off: off, size: uint32(len(s) + 1)}, nil
 	}
 	slot, rest := locatorNumber(s)
 	s = s[len(s)-max(rest, 0):]

@@ -25,7 +25,7 @@ var keysFences = []fencesOf{
 		{"a chain stays in its file", ` && was.slot == slot`, ``, "TestKeysChainsStayInTheirFile"},
 		{"a chain has an end", ` && was.hops < maxHops`, ``, "TestKeysDepth"},
 		{"a view keeps what was rolled back", `n >= s.viewed {`, `true {`, "TestKeysViewBehindARollback"},
-		{"a deleted row does not come back", `			h.rows.Delete(o.rowid)`, ``, "TestKeysOracle"},
+		{"a deleted row does not come back", `			lists[h.seq].add(o.rowid, "")`, ``, "TestKeysOracle"},
 		{"an encoding begins at the first operation", `	s.next = 0
 `, ``, "TestKeysTwoUpdatesInOne"},
 	}},

@@ -1,7 +1,12 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/tree"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
@@ -13,7 +18,8 @@ import (
 // a rollback to a mark: up to there the list is only appended to.
 type staging struct {
 	source
-	viewed int // records that a view may see
+	viewed int      // records that a view may see
+	near   rowPlace // of a row that was filed before
 
 	steps []rowStep  // one per operation on the table, in their order
 	next  int        // of steps, while the operations are encoded or filed
@@ -39,7 +45,16 @@ type gotRow struct {
 	rec   row.Record
 }
 
-func newStaging(o *objects) *staging { return &staging{source: source{objects: o}} }
+// newStaging returns one for a table.
+func newStaging(t *Table) *staging {
+	s := &staging{source: source{objects: t.src.objects}}
+	if _, loc, ok := t.rows.Max(); ok {
+		if p, err := parseLocator(string(loc)); err == nil {
+			s.near = p
+		}
+	}
+	return s
+}
 
 // locator returns the locator of a place.
 func (s *staging) locator(p rowPlace) row.Record {
@@ -50,8 +65,19 @@ func (s *staging) locator(p rowPlace) row.Record {
 func (s *staging) stage(rec row.Record) row.Record {
 	s.staged = append(s.staged, rec)
 	s.bytes += int64(len(rec))
-	return s.locator(rowPlace{kind: staged, off: int64(len(s.staged) - 1)})
+	return s.locator(rowPlace{kind: staged, off: int64(len(s.staged) - 1), size: s.size(rec)})
 }
+
+// size guesses how long the locator of a record will be once it is filed.
+func (s *staging) size(rec row.Record) uint32 {
+	p := s.near
+	p.kind, p.size = filed, uint32(len(rec)+frameAround)
+	p.off += s.bytes + int64(len(s.staged))*frameAround
+	return uint32(min(max(len(s.locator(p)), minStaged), maxStaged))
+}
+
+// frameAround is about what a frame takes beside its record.
+const frameAround = 24
 
 // unstage takes back the last record, unless a view may see it.
 func (s *staging) unstage() {
@@ -183,13 +209,14 @@ func (s *staging) changed(o *op) bool {
 }
 
 // fileRows replaces the staged locators of a transaction that was appended by
-// those of its frames. The operations are made once more on the trees: the last
-// one of a row is the one that stays.
+// those of its frames: of each row that is left once, in the order of their ids. The
+// records are let go.
 func (t *txState) fileRows() {
 	if !t.beginStaged() {
 		return
 	}
 	final := t.finalHandles()
+	lists := make([]filing, len(t.tables))
 	for i := range t.ops.len() {
 		o := t.ops.at(i)
 		if o.kind == opSchema {
@@ -200,15 +227,62 @@ func (t *txState) fileRows() {
 			continue
 		}
 		at := st.step().at
-		h := final[o.table]
-		switch {
+		switch h := final[o.table]; {
 		case h == nil: // the table was dropped
-		case o.kind == opDelete:
-			h.rows.Delete(o.rowid)
+		case at < 0: // it was deleted
+			lists[h.seq].add(o.rowid, "")
 		default:
-			h.rows.Set(o.rowid, st.locator(st.filed[at]))
+			lists[h.seq].add(o.rowid, st.locator(st.filed[at]))
 		}
 	}
+	for i, h := range t.tables {
+		if h.st == nil {
+			continue
+		}
+		if changes := lists[i].last(); len(changes) > 0 {
+			h.rows.Replace(changes)
+		}
+	}
+	for _, h := range t.tables {
+		if h.st != nil {
+			h.st.source.staged, h.st.bytes, h.st.steps, h.st.filed = nil, 0, nil, nil
+		}
+	}
+}
+
+// filing lists where rows of a table are, one change after the other.
+type filing struct {
+	changes []tree.Change
+	block   strings.Builder // of the locators
+}
+
+const filingBlock = 16 << 10
+
+// add notes where a row is, nowhere if loc is empty.
+func (f *filing) add(rowid int64, loc row.Record) {
+	if f.block.Cap()-f.block.Len() < len(loc) {
+		f.block = strings.Builder{}
+		f.block.Grow(filingBlock)
+	}
+	at := f.block.Len()
+	f.block.WriteString(string(loc))
+	f.changes = append(f.changes, tree.Change{Rowid: rowid, Rec: row.Record(f.block.String()[at:])})
+}
+
+// last returns the last change of each row that is still there, in the order of
+// their ids.
+func (f *filing) last() []tree.Change {
+	byID := func(a, b tree.Change) int { return cmp.Compare(a.Rowid, b.Rowid) }
+	if !slices.IsSortedFunc(f.changes, byID) {
+		slices.SortStableFunc(f.changes, byID)
+	}
+	kept := f.changes[:0]
+	for i, c := range f.changes {
+		if c.Rec != "" && (i+1 == len(f.changes) || f.changes[i+1].Rowid != c.Rowid) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // beginStaged starts another pass over all operations, false when none is on a

@@ -36,7 +36,8 @@ func (h *TxTable) Conflict(ix int, rec row.Record, rowid, self int64, hasSelf bo
 	h.newKey, null = h.keys.append(h.newKey[:0], x.def, rec, rowid)
 	entry := string(h.newKey)
 	if !null {
-		if other, found := rival(&h.iter(ix).it, entry[:len(entry)-rowidSize], self, hasSelf); found {
+		key, _ := splitEntry(entry)
+		if other, found := rival(&h.iter(ix).it, key, self, hasSelf); found {
 			return other, true, nil
 		}
 	}

@@ -45,7 +45,7 @@ type TxTable struct {
 func newTxTable(t *txState, base *Table) *TxTable {
 	h := &TxTable{tx: t, seq: uint32(len(t.tables)), def: base.def, base: base, rows: base.rows, tally: new(tally)}
 	if base.src != nil {
-		h.st = newStaging(base.src.objects)
+		h.st = newStaging(base)
 	}
 	h.keys.alias = base.def.RowidAlias
 	h.indexes = make([]txIndex, len(base.indexes))

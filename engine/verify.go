@@ -77,18 +77,19 @@ func (t *Table) verifyRows(report func(string), bad func(error) error) (sound bo
 // verifyIndex checks an index by itself.
 func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) {
 	var (
-		n    int
-		last string
-		keys = keyMaker{alias: t.def.RowidAlias}
-		buf  []byte
+		n      int
+		before string // the entry before
+		last   string // its key
+		keys   = keyMaker{alias: t.def.RowidAlias}
+		buf    []byte
 	)
 	for it := tree.Iter(); it.Next(); n++ {
 		entry := it.Key()
-		if n > 0 && entry <= last {
+		if n > 0 && entry <= before {
 			report(fmt.Sprintf("index %q is out of order at entry %d", ix.Name, n))
 		}
-		if n > 0 && ix.Unique && len(entry) == len(last) && entry[:len(entry)-rowidSize] == last[:len(last)-rowidSize] {
-			key, rowid := splitEntry(entry)
+		key, rowid := splitEntry(entry)
+		if n > 0 && ix.Unique && key == last {
 			if rec, found, err := t.Get(rowid); found && err == nil {
 				var null bool
 				if buf, null = keys.append(buf[:0], ix, rec, rowid); !null {
@@ -96,7 +97,7 @@ func (t *Table) verifyIndex(ix *IndexDef, tree *indexTree, report func(string)) 
 				}
 			}
 		}
-		last = entry
+		last, before = key, entry
 	}
 	if n != tree.Len() || n != t.rows.Len() {
 		report(fmt.Sprintf("index %q counts %d entries and has %d for %d rows", ix.Name, tree.Len(), n, t.rows.Len()))

@@ -123,10 +123,13 @@ func (n *inner) absorb(r *inner, keyed bool, head uint64, tail string) {
 	n.count += r.count
 }
 
-// least returns the head and a copy of the key of the first entry of a leaf.
-func (l *leaf) least(keyed bool) (uint64, string) {
-	if !keyed {
-		return l.head(0), ""
+// begins returns what separates a leaf from the one before it: the head of its
+// first entry and, if an entry before has the same head, a copy of the key. Most keys
+// differ in their heads, and short strings that live long among others that do not
+// would keep much memory in use.
+func (l *leaf) begins(before *leaf) (head uint64, tail string) {
+	if head = l.first; l.keyed && head == before.last {
+		tail = strings.Clone(l.entry(0))
 	}
-	return l.head(0), strings.Clone(l.entry(0))
+	return head, tail
 }

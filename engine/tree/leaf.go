@@ -4,9 +4,10 @@ import "strings"
 
 const (
 	maxBytes   = 8 << 10 // in a leaf of more than one entry; see leaf
-	maxEntries = 512     // in a leaf
+	maxEntries = 1024    // in a leaf
 	small      = 512     // bytes, and many entries of the size fill a leaf well
-	headSize   = 8       // bytes of a head
+	headSize   = 8       // bytes of a head that is written in full
+	minHead    = 2       // bytes of the shortest form of one
 )
 
 // mark identifies the tree that may change a node in place.
@@ -14,7 +15,11 @@ type mark struct{ _ byte }
 
 // leaf holds entries ordered by their heads and, in a keyed tree, those of
 // equal heads by their bytes. An entry is written as its head, unless that is how
-// its bytes begin, the length of its bytes as a uvarint, and the bytes.
+// its bytes begin, the length of its bytes as a uvarint, and the bytes. Row ids in a
+// leaf are close together, so what is written of a head is how far it is from a
+// base, in as few bytes as all of them need: the reader takes the eight bytes that
+// end with it and shifts the others out. So that there are eight, such a leaf
+// begins with padding.
 //
 // What is written is only ever appended to: entries that were replaced or removed
 // stay until the leaf is written anew. So a string handed out stays valid
@@ -31,44 +36,50 @@ type leaf struct {
 	own   *mark
 	data  string           // the bytes of buf as of this leaf
 	buf   *strings.Builder // nil when there is nothing to append to
-	order []uint16         // where in data the entries begin
+	order []uint16         // where in data the lengths of the entries are
 	first uint64           // head of the first entry
 	last  uint64           // head of the last one
 	live  uint32           // bytes of what is in order
 	keyed bool
+	frame
+}
+
+// newLeaf returns an empty leaf for entries of about a head.
+func newLeaf(own *mark, keyed bool, head uint64) *leaf {
+	l := &leaf{own: own, keyed: keyed}
+	l.frame = l.framed(head, head)
+	return l
 }
 
 // len returns the number of entries.
 func (l *leaf) len() int { return len(l.order) }
 
-// headAt returns the head that is written at a place.
+// headAt returns the head of the entry whose length is at a place.
 func (l *leaf) headAt(at int) uint64 {
 	if l.keyed {
 		return l.keyHeadAt(at)
 	}
-	return readHead(l.data, at)
+	return l.rowHeadAt(at)
+}
+
+// rowHeadAt is headAt in a tree that is not keyed.
+func (l *leaf) rowHeadAt(at int) uint64 {
+	return l.base + readHead(l.data, at)>>(l.shift&63)
 }
 
 // keyHeadAt is headAt in a keyed tree.
 func (l *leaf) keyHeadAt(at int) uint64 {
 	if n := l.data[at]; n < 8 || n >= 0x80 {
-		return keyHead(l.entryAt(at))
+		return keyHead(l.bytesAt(at))
 	}
 	return keyHead(l.data[at+1 : at+9])
 }
 
+// readHead returns the eight bytes before a place.
 func readHead(s string, at int) uint64 {
-	s = s[at : at+headSize]
+	s = s[at-headSize : at]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// entryAt returns the bytes of the entry that is written at a place.
-func (l *leaf) entryAt(at int) string {
-	if !l.keyed {
-		at += headSize
-	}
-	return l.bytesAt(at)
 }
 
 // bytesAt returns bytes whose length is written at a place.
@@ -94,11 +105,8 @@ func (l *leaf) longSize(n, at int) (size, next int) {
 	}
 }
 
-// end returns where the entry that is written at a place ends.
+// end returns where the entry ends whose length is at a place.
 func (l *leaf) end(at int) int {
-	if !l.keyed {
-		at += headSize
-	}
 	n := int(l.data[at])
 	at++
 	if n >= 0x80 {
@@ -108,13 +116,16 @@ func (l *leaf) end(at int) int {
 }
 
 // size returns the bytes that entry i takes.
-func (l *leaf) size(i int) int { return l.end(int(l.order[i])) - int(l.order[i]) }
+func (l *leaf) size(i int) int {
+	at := int(l.order[i])
+	return l.end(at) - at + int(l.width)
+}
 
 // head returns the head of entry i.
 func (l *leaf) head(i int) uint64 { return l.headAt(int(l.order[i])) }
 
 // entry returns the bytes of entry i.
-func (l *leaf) entry(i int) string { return l.entryAt(int(l.order[i])) }
+func (l *leaf) entry(i int) string { return l.bytesAt(int(l.order[i])) }
 
 // bytesLike are the two ways to hand over a key.
 type bytesLike interface{ string | []byte }
@@ -130,7 +141,7 @@ func search[K bytesLike](l *leaf, head uint64, key K) (int, bool) {
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		at := int(o[mid])
-		if h := l.keyHeadAt(at); h < head || h == head && l.entryAt(at) < string(key) {
+		if h := l.keyHeadAt(at); h < head || h == head && l.bytesAt(at) < string(key) {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -153,24 +164,26 @@ func (l *leaf) searchHead(head uint64) (int, bool) {
 		}
 		return len(o), false
 	}
-	// Entry lo is before the head, entry hi is not.
+	// Entry lo is before the head, entry hi is not. Heads are compared as they are
+	// written.
+	data, shift, want := l.data, l.shift&63, head-l.base
 	lo, hi := 0, len(o)-1
 	at := lo + int(float64(head-l.first)/float64(l.last-l.first)*float64(hi))
 	if at = min(max(at, lo+1), hi-1); at <= lo {
 		return hi, false
 	}
 	step := 4
-	if h := readHead(l.data, int(o[at])); h < head {
+	if h := readHead(data, int(o[at])) >> shift; h < want {
 		for lo = at; lo+step < hi; step *= 2 {
-			if readHead(l.data, int(o[lo+step])) >= head {
+			if readHead(data, int(o[lo+step]))>>shift >= want {
 				hi = lo + step
 				break
 			}
 			lo += step
 		}
-	} else if h > head {
+	} else if h > want {
 		for hi = at; hi-step > lo; step *= 2 {
-			if readHead(l.data, int(o[hi-step])) < head {
+			if readHead(data, int(o[hi-step]))>>shift < want {
 				lo = hi - step
 				break
 			}
@@ -181,11 +194,11 @@ func (l *leaf) searchHead(head uint64) (int, bool) {
 	}
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
-		if readHead(l.data, int(o[mid])) < head {
+		if readHead(data, int(o[mid]))>>shift < want {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	return hi, readHead(l.data, int(o[hi])) == head
+	return hi, readHead(data, int(o[hi]))>>shift == want
 }

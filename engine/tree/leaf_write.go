@@ -6,27 +6,44 @@ import (
 	"strings"
 )
 
-// cost returns the bytes that an entry of n bytes takes.
-func cost(keyed bool, n int) int {
+// bodySize returns the bytes that n bytes take with their length.
+func bodySize(n int) int {
 	c := n + 1
 	for n >= 0x80 {
 		n >>= 7
 		c++
 	}
-	if !keyed {
-		c += headSize
-	}
 	return c
 }
 
-// store appends an entry and returns where it begins. It may write the leaf anew
-// first.
+// cost returns the bytes that an entry of n bytes takes where heads are close
+// together.
+func cost(keyed bool, n int) int {
+	if keyed {
+		return bodySize(n)
+	}
+	return minHead + bodySize(n)
+}
+
+// store appends an entry and returns where its length is. It may write the leaf
+// anew first.
 func store[K bytesLike](l *leaf, head uint64, b K) uint16 {
+	if !l.keyed && !l.covers(head) {
+		f := l.framedWith(head)
+		if l.len() == 0 {
+			l.frame = f
+		} else {
+			size := l.room(f, int(f.width)+bodySize(len(b)))
+			if l.buf != nil {
+				size = max(size, min(l.buf.Cap(), maxBytes))
+			}
+			l.rewrite(f, size)
+		}
+	}
 	var prefix [headSize + binary.MaxVarintLen64]byte
-	n := 0
+	n := int(l.width)
 	if !l.keyed {
-		binary.LittleEndian.PutUint64(prefix[:], head)
-		n = headSize
+		binary.LittleEndian.PutUint64(prefix[:], head-l.base)
 	}
 	if len(b) < 0x80 {
 		prefix[n] = byte(len(b))
@@ -35,8 +52,8 @@ func store[K bytesLike](l *leaf, head uint64, b K) uint16 {
 		n += binary.PutUvarint(prefix[n:], uint64(len(b)))
 	}
 	at, size := len(l.data), n+len(b)
-	if l.buf == nil || l.buf.Len() != at || l.buf.Cap()-at < size || at >= 1<<16 {
-		l.rewrite(l.room(size))
+	if l.buf == nil || l.buf.Len() != at || l.buf.Cap()-at < size || at >= 1<<16-headSize {
+		l.rewrite(l.frame, l.room(l.frame, size))
 		at = len(l.data)
 	}
 	l.buf.Write(prefix[:n])
@@ -48,14 +65,15 @@ func store[K bytesLike](l *leaf, head uint64, b K) uint16 {
 	}
 	l.data = l.buf.String()
 	l.live += uint32(size)
-	return uint16(at)
+	return uint16(at + int(l.width))
 }
 
-// room returns how much memory a leaf should get that is to take more bytes.
-func (l *leaf) room(more int) int {
-	size := int(l.live) + more
+// room returns how much memory a leaf should get that is to have some frame and
+// take more bytes.
+func (l *leaf) room(f frame, more int) int {
+	size := l.bytesIn(f) + more
 	switch {
-	case size > small*(l.len()+1), size > maxBytes, size > maxBytes*7/8 && int(l.live) != len(l.data):
+	case size > small*(l.len()+1), size > maxBytes, size > maxBytes*7/8 && l.dead() > 0:
 		// The last is of a leaf whose entries are replaced. With room for some
 		// of them, what is there is moved less often.
 		return size + size/8
@@ -65,27 +83,46 @@ func (l *leaf) room(more int) int {
 	return max(2*size, 128)
 }
 
+// padding is what leaves begin with.
+const padding = "\x00\x00\x00\x00\x00\x00\x00\x00"
+
 // rewrite moves what is written of the entries that are there into memory of size
-// bytes.
-func (l *leaf) rewrite(size int) {
+// bytes, in some frame.
+func (l *leaf) rewrite(f frame, size int) {
 	buf := new(strings.Builder)
 	buf.Grow(size)
-	if int(l.live) == len(l.data) { // nothing to leave out
+	if l.dead() == 0 && f == l.frame { // nothing to leave out
 		buf.WriteString(l.data)
 	} else {
+		buf.WriteString(padding[:l.pad()])
 		for i, at := range l.order {
-			l.order[i] = uint16(buf.Len())
-			buf.WriteString(l.data[at:l.end(int(at))])
+			l.order[i] = l.move(buf, f, int(at))
 		}
+		l.live = uint32(buf.Len() - l.pad())
 	}
-	l.buf, l.data = buf, buf.String()
+	l.buf, l.data, l.frame = buf, buf.String(), f
+}
+
+// move appends the entry whose length is at a place to other memory, in some
+// frame, and returns where its length is there.
+func (l *leaf) move(buf *strings.Builder, f frame, at int) uint16 {
+	if f == l.frame {
+		buf.WriteString(l.data[at-int(f.width) : l.end(at)])
+		return uint16(buf.Len() - (l.end(at) - at))
+	}
+	var head [headSize]byte
+	binary.LittleEndian.PutUint64(head[:], l.rowHeadAt(at)-f.base)
+	buf.Write(head[:f.width])
+	to := buf.Len()
+	buf.WriteString(l.data[at:l.end(at)])
+	return uint16(to)
 }
 
 // tidy writes a leaf anew that keeps much more bytes than its entries have: what
 // long ones left behind.
 func (l *leaf) tidy() {
-	if len(l.data)-int(l.live) > 2*maxBytes {
-		l.rewrite(l.room(0))
+	if l.dead() > 2*maxBytes {
+		l.rewrite(l.frame, l.room(l.frame, 0))
 	}
 }
 
@@ -141,8 +178,15 @@ func (l *leaf) ends() {
 
 // crowded reports whether a leaf must be split before it takes an entry of n bytes
 // more.
-func (l *leaf) crowded(n int) bool {
-	return l.len() == maxEntries || l.len() > 0 && int(l.live)+cost(l.keyed, n) > maxBytes
+func (l *leaf) crowded(head uint64, n int) bool {
+	if l.len() == 0 || l.len() == maxEntries {
+		return l.len() > 0
+	}
+	f := l.frame
+	if !l.keyed && !f.covers(head) {
+		f = l.framedWith(head)
+	}
+	return l.bytesIn(f)+int(f.width)+bodySize(n) > maxBytes
 }
 
 // sparse reports whether a leaf should be joined with a neighbour.
@@ -161,23 +205,17 @@ func (l *leaf) middle() int {
 
 // split moves the entries from position cut on into a new leaf.
 func (l *leaf) split(cut int) *leaf {
-	r := &leaf{own: l.own, keyed: l.keyed, data: l.data}
+	r := &leaf{own: l.own, keyed: l.keyed, data: l.data, frame: l.frame}
 	switch n := l.len(); cut {
 	case n:
 		// A leaf that grows at one end leaves full ones behind, and the new one
 		// will hold as much.
 		r.order = roomFor(n)
 		r.empty(l.hold())
-		if live := int(l.live); l.buf != nil && l.buf.Cap()-live > live/8 {
-			l.rewrite(live)
-		}
-		l.buf = nil
+		l.shrink()
 	case 0:
 		*r = *l
-		if live := int(l.live); l.buf != nil && l.buf.Cap()-live > live/8 {
-			r.rewrite(live)
-		}
-		r.buf = nil
+		r.shrink()
 		l.order = roomFor(n)
 		l.empty(r.hold())
 	default:
@@ -186,10 +224,12 @@ func (l *leaf) split(cut int) *leaf {
 			r.live += uint32(r.size(i))
 		}
 		l.order, l.live = append(roomFor(n), l.order[:cut]...), l.live-r.live
-		r.rewrite(max(r.room(0), r.hold()))
-		l.rewrite(max(l.room(0), l.hold()))
 		r.ends()
 		l.ends()
+		for _, h := range []*leaf{r, l} {
+			f := h.framed(h.first, h.last)
+			h.rewrite(f, max(h.room(f, 0), h.hold()))
+		}
 	}
 	return r
 }
@@ -204,13 +244,24 @@ func (l *leaf) hold() int {
 
 // empty gives a leaf without entries memory of size bytes.
 func (l *leaf) empty(size int) {
-	l.data, l.buf, l.live = "", new(strings.Builder), 0
+	l.buf, l.live = new(strings.Builder), 0
 	l.buf.Grow(size)
+	l.buf.WriteString(padding[:l.pad()])
+	l.data = l.buf.String()
+}
+
+// shrink lets go of the memory that a leaf does not need as it is.
+func (l *leaf) shrink() {
+	if n := l.bytes(); l.buf != nil && l.buf.Cap()-n > n/8 {
+		l.rewrite(l.frame, n)
+	}
+	l.buf = nil
 }
 
 // absorb appends the entries of the leaf behind it.
 func (l *leaf) absorb(r *leaf) {
-	l.rewrite(l.room(int(r.live)))
+	f := l.framed(l.first, r.last)
+	l.rewrite(f, l.room(f, r.bytesIn(f)))
 	for i := range r.len() {
 		insert(l, l.len(), r.head(i), r.entry(i))
 	}

@@ -15,6 +15,7 @@ type loader struct {
 	piece  bool
 	leaves []*leaf  // of a piece
 	leaf   *leaf    // that is being filled
+	last   *leaf    // that was put behind the others last
 	order  []uint16 // of such a leaf, to use again
 	orders []uint16 // memory for orders, not used yet
 	// The last node of each level, the lowest first, and what it begins with.
@@ -57,12 +58,13 @@ func (l *loader) pieces(n int, fill func(i int, l *loader)) {
 
 // add appends an entry.
 func (l *loader) add(head uint64, entry string) {
-	if l.leaf != nil && l.leaf.crowded(len(entry)) {
+	if l.leaf != nil && l.leaf.crowded(head, len(entry)) {
 		l.flush()
 	}
 	if l.leaf == nil {
-		l.leaf = &leaf{own: l.t.own, keyed: l.t.keyed, order: l.order[:0]}
-		l.leaf.empty(max(maxBytes, cost(l.t.keyed, len(entry))))
+		l.leaf = newLeaf(l.t.own, l.t.keyed, head)
+		l.leaf.order = l.order[:0]
+		l.leaf.empty(max(maxBytes, 2*headSize+bodySize(len(entry))))
 	}
 	insert(l.leaf, l.leaf.len(), head, entry)
 	l.t.size.bytes += cost(l.t.keyed, len(entry))
@@ -75,10 +77,7 @@ func (l *loader) flush() {
 		return
 	}
 	l.leaf, l.order, f.order = nil, f.order, l.carve(f.order)
-	if live := int(f.live); f.buf.Cap()-live > live/8 {
-		f.rewrite(live)
-	}
-	f.buf = nil
+	f.shrink()
 	l.append(f)
 }
 
@@ -102,7 +101,11 @@ func (l *loader) append(f *leaf) {
 		return
 	}
 	l.t.size.over += l.t.over(f)
-	head, tail := f.least(l.t.keyed)
+	head, tail := f.first, ""
+	if l.last != nil {
+		head, tail = f.begins(l.last)
+	}
+	l.last = f
 	n := l.open(0, head, tail)
 	n.leaves = append(n.leaves, f)
 }
@@ -255,11 +258,11 @@ func (m *merger) leaf(f *leaf) {
 		last, _ = search(f, m.end, "")
 	}
 	for _, at := range f.order[first:last] {
-		h := readHead(f.data, int(at))
+		h := f.rowHeadAt(int(at))
 		m.upTo(h, false)
 		if len(m.changes) > 0 && rowHead(m.changes[0].Rowid) == h {
 			continue // which takes its place
 		}
-		m.to.add(h, f.entryAt(int(at)))
+		m.to.add(h, f.bytesAt(int(at)))
 	}
 }

@@ -91,8 +91,9 @@ func ascend(n *inner, from uint64, f func(int64, row.Record) bool) bool {
 	}
 	for _, l := range n.leaves[min(at, len(n.leaves)):] {
 		i, _ := search(l, from, "")
+		data, base, shift := l.data, l.base, l.shift&63
 		for _, at := range l.order[i:] {
-			if !f(rowid(readHead(l.data, int(at))), row.Record(l.bytesAt(int(at)+headSize))) {
+			if !f(rowid(base+readHead(data, int(at))>>shift), row.Record(l.bytesAt(int(at)))) {
 				return false
 			}
 		}
@@ -119,7 +120,7 @@ func (i *RowIter) Next() bool { return i.it.next() }
 func (i *RowIter) Prev() bool { return i.it.prev() }
 
 // Key returns the id of the row.
-func (i *RowIter) Key() int64 { return rowid(readHead(i.it.leaf.data, i.it.at)) }
+func (i *RowIter) Key() int64 { return rowid(i.it.leaf.rowHeadAt(i.it.at)) }
 
 // Value returns the record.
-func (i *RowIter) Value() row.Record { return row.Record(i.it.leaf.bytesAt(i.it.at + headSize)) }
+func (i *RowIter) Value() row.Record { return row.Record(i.it.leaf.bytesAt(i.it.at)) }

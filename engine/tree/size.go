@@ -15,10 +15,10 @@ type size struct {
 
 const (
 	// leafBytes is what a leaf takes beside its block and order. nodeBytes is its
-	// place in the node above, keyBytes that of an index, which has the first key
-	// there, and bufferBytes the head of its block.
-	leafBytes                        = 80
-	nodeBytes, keyBytes, bufferBytes = 24, 72, 32
+	// place in the node above, keyBytes that of an index, and bufferBytes the head
+	// of its block.
+	leafBytes                        = 96
+	nodeBytes, keyBytes, bufferBytes = 24, 40, 32
 	// fullShare is the share of an entry in a leaf that is nearly full, which is
 	// mostly its place in the order.
 	fullShare = 64 * 3
@@ -76,7 +76,9 @@ func (k *Keys) Cost(bytes int) int64 { return k.t.costOf(true, bytes) }
 // over is what a leaf takes beside what is written of its entries.
 func (t *base) over(l *leaf) int {
 	n := leafBytes + nodeBytes + 2*cap(l.order) - int(l.live)
-	if t.keyed {
+	if !t.keyed {
+		n += l.len() * (int(l.width) - minHead)
+	} else {
 		n += keyBytes - nodeBytes
 	}
 	switch size := len(l.data); {

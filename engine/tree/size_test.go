@@ -121,7 +121,7 @@ func TestMemoryOfLong(t *testing.T) {
 // and a row that replaces one of its size exactly so.
 func TestMemoryOfDeletes(t *testing.T) {
 	r, rec := new(Rows), row.Record("a record of some length")
-	const n = 10_000
+	const n = 20_000
 	for i := range int64(n) {
 		r.Set(i, rec)
 	}

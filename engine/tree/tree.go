@@ -64,7 +64,7 @@ func (t *base) mutableLeaf(p **leaf) *leaf {
 // set stores bytes under a key, which in a keyed tree are the same. It returns
 // the entry that had the key.
 func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
-	if l := t.edge; l != nil && head > l.last && !l.crowded(len(b)) {
+	if l := t.edge; l != nil && head > l.last && !l.crowded(head, len(b)) {
 		was := t.over(l)
 		insert(l, l.len(), head, b)
 		t.size.over += t.over(l) - was
@@ -77,17 +77,30 @@ func set[K bytesLike](t *base, head uint64, b K) (old string, had bool) {
 		t.own = new(mark)
 	}
 	if t.root == nil {
-		t.root = &inner{own: t.own, leaves: []*leaf{{own: t.own, keyed: t.keyed}}}
+		t.root = &inner{own: t.own, leaves: []*leaf{newLeaf(t.own, t.keyed, head)}}
 		t.size.over = t.over(t.root.leaves[0])
 	}
 	old, had, right, sep, tail := put(t, &t.root, head, b)
+	t.grow(right, sep, tail)
+	t.findEdge(head)
+	return old, had
+}
+
+// grow puts a node above the root and one that was split from it, if there is one.
+func (t *base) grow(right *inner, sep uint64, tail string) {
 	if right != nil {
 		t.root = &inner{own: t.own, kids: []*inner{t.root, right}}
 		t.root.separate(0, t.keyed, sep, tail)
 		t.root.recount()
 	}
-	t.findEdge(head)
-	return old, had
+}
+
+// addKid puts a node that was split from kid at behind it, if there is one.
+func (t *base) addKid(n *inner, at int, kid *inner, sep uint64, tail string) {
+	if kid != nil {
+		n.kids = slices.Insert(n.kids, at+1, kid)
+		n.separate(at, t.keyed, sep, tail)
+	}
 }
 
 // findEdge notes the last leaf if that is where an entry was just put.
@@ -109,57 +122,60 @@ func (t *base) findEdge(head uint64) {
 // and the head and key it begins with.
 func put[K bytesLike](t *base, p **inner, head uint64, b K) (old string, had bool, right *inner, sep uint64, tail string) {
 	n := t.mutable(p)
-	at := child(n, t.keyed, head, b)
-	grown := false
+	at, fan := child(n, t.keyed, head, b), n.fan()
 	if n.leaves != nil {
-		was, fan := t.over(n.leaves[at]), n.fan()
-		old, had = putLeaf(t, n, at, head, b)
-		for _, l := range n.leaves[at : at+1+n.fan()-fan] {
+		var from, to int
+		from, to, old, had = putLeaf(t, n, at, head, b)
+		for _, l := range n.leaves[from:to] {
 			t.size.over += t.over(l)
 		}
-		t.size.over -= was
-		grown = n.fan() > fan
 	} else {
 		var kid *inner
-		if old, had, kid, sep, tail = put(t, &n.kids[at], head, b); kid != nil {
-			n.kids = slices.Insert(n.kids, at+1, kid)
-			n.separate(at, t.keyed, sep, tail)
-			grown = true
-		}
+		old, had, kid, sep, tail = put(t, &n.kids[at], head, b)
+		t.addKid(n, at, kid, sep, tail)
 	}
 	if !had {
 		n.count++
 	}
-	if grown && n.fan() > maxKids {
+	if n.fan() > fan && n.fan() > maxKids {
 		right, sep, tail = n.split(at+1, t.keyed)
 		return old, had, right, sep, tail
 	}
 	return old, had, nil, 0, ""
 }
 
-// putLeaf is put in leaf at of a node, which may get more of them behind that.
-func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old string, had bool) {
-	l := t.mutableLeaf(&n.leaves[at])
+// putLeaf is put in leaf at of a node, which may get more of them. It returns
+// which leaves are new or changed; what those before them took beside their entries
+// is no longer counted.
+func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (from, to int, old string, had bool) {
+	l := n.leaves[at]
 	i, found := search(l, head, b)
+	if found && t.keyed {
+		return at, at, l.entry(i), true
+	}
+	if !found && 0 < i && i < l.len() && l.crowded(head, len(b)) {
+		if from, to = spread(t, n, at, i, head, b, true); to > from {
+			return from, to, "", false
+		}
+	}
+	t.size.over -= t.over(l)
+	l = t.mutableLeaf(&n.leaves[at])
+	fan := n.fan()
 	if found {
 		old = l.entry(i)
-		switch {
-		case t.keyed:
-			return old, true
-		case len(b) <= maxBytes || l.len() == 1:
+		if len(b) <= maxBytes || l.len() == 1 {
 			replace(l, i, head, b)
 			l.tidy()
 			if l.len() > 1 && int(l.live) > 2*maxBytes {
 				t.addLeaf(n, at, l.split(l.middle()))
 			}
-			return old, true
+			return at, at + 1 + n.fan() - fan, old, true
 		}
 		l.remove(i)
 	}
 	switch {
-	case !l.crowded(len(b)):
+	case !l.crowded(head, len(b)):
 		insert(l, i, head, b)
-		return old, found
 	case i == l.len():
 		right := l.split(i)
 		insert(right, 0, head, b)
@@ -169,10 +185,11 @@ func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old stri
 		insert(l, 0, head, b)
 		t.addLeaf(n, at, right)
 	case len(b) > maxBytes: // which gets a leaf of its own
-		t.addLeaf(n, at, l.split(i))
+		right := l.split(i)
 		own := l.split(i)
 		insert(own, 0, head, b)
 		t.addLeaf(n, at, own)
+		t.addLeaf(n, at+1, right)
 	default:
 		cut := l.middle()
 		right := l.split(cut)
@@ -183,13 +200,13 @@ func putLeaf[K bytesLike](t *base, n *inner, at int, head uint64, b K) (old stri
 		}
 		t.addLeaf(n, at, right)
 	}
-	return old, found
+	return at, at + 1 + n.fan() - fan, old, found
 }
 
 // addLeaf puts a leaf behind leaf at of a node.
 func (t *base) addLeaf(n *inner, at int, l *leaf) {
 	n.leaves = slices.Insert(n.leaves, at+1, l)
-	sep, tail := l.least(t.keyed)
+	sep, tail := l.begins(n.leaves[at])
 	n.separate(at, t.keyed, sep, tail)
 }
 
