@@ -7,6 +7,7 @@ type residencyRun struct {
 	Shape    string            `json:"shape"`
 	Rows     int               `json:"rows"`
 	Reads    int               `json:"reads"`
+	Rounds   int               `json:"rounds"`
 	FillAll  float64           `json:"fill_all_seconds"`
 	FillKeys float64           `json:"fill_keys_seconds"`
 	LogBytes int64             `json:"log_bytes"` // of the keys store
@@ -21,9 +22,9 @@ type residencyPoint struct {
 	Cap     int64   `json:"cap"`  // bytes, 0 for none
 	Failed  string  `json:"failed,omitempty"`
 	Open    float64 `json:"open_seconds"`
-	Anon    int64   `json:"anon_bytes"`     // after opening and a collection
-	AnonEnd int64   `json:"anon_end_bytes"` // after the reads, as it was
-	Rate    float64 `json:"reads_per_second"`
+	Anon    int64   `json:"anon_bytes"`       // after opening and a collection
+	AnonEnd int64   `json:"anon_end_bytes"`   // after the reads, as it was
+	Rate    float64 `json:"reads_per_second"` // of the fastest round; so are P50, P99 and Misses
 	P50     float64 `json:"p50_us"`
 	P99     float64 `json:"p99_us"`
 	Missing int     `json:"missing"`

@@ -5,7 +5,7 @@ import "fmt"
 // print writes what a run found, and the gates it was held against.
 func (b *residencyBench) print(r *residencyRun, void string) {
 	w := b.std.out
-	fmt.Fprintf(w, "%s rows: %d, filled in %.1f s (all) and %.1f s (keys); %d reads; store %d MiB\n", r.Shape, r.Rows, r.FillAll, r.FillKeys, r.Reads, r.LogBytes>>20)
+	fmt.Fprintf(w, "%s rows: %d, filled in %.1f s (all) and %.1f s (keys); %d reads, fastest of %d rounds; store %d MiB\n", r.Shape, r.Rows, r.FillAll, r.FillKeys, r.Reads, r.Rounds, r.LogBytes>>20)
 	rows := [][]string{}
 	for _, p := range r.Points {
 		limit, rate := "none", fmt.Sprintf("%.0f", p.Rate)

@@ -27,6 +27,7 @@ type residencyBench struct {
 	shapes  []string
 	rows    int
 	reads   int
+	rounds  int
 	caps    []int64
 	svg     string
 	json    string
@@ -45,6 +46,7 @@ func runBenchResidency(ctx context.Context, args []string, std streams) (err err
 	flags.StringVar(&shape, "shape", "both", "wide (an int and three texts of 40 bytes), int, or both")
 	flags.IntVar(&b.rows, "rows", 400_000, "rows of a table")
 	flags.IntVar(&b.reads, "reads", 40_000, "reads by primary key")
+	flags.IntVar(&b.rounds, "rounds", 3, "how often each process reads; its fastest round counts")
 	flags.StringVar(&caps, "caps", "", "limits in MiB, such as 48,64; empty for some between what the two modes need")
 	flags.StringVar(&b.svg, "svg", "", "file to draw reads a second against the limit in")
 	flags.StringVar(&b.json, "json", "", "file to write all figures to")
@@ -55,8 +57,8 @@ func runBenchResidency(ctx context.Context, args []string, std streams) (err err
 	switch {
 	case flags.NArg() > 0:
 		return misuse("bench residency takes flags only; it was given %s", flags.Arg(0))
-	case b.rows < 1000 || b.reads < 1:
-		return misuse("-rows is %d and -reads %d: use at least 1000 and 1", b.rows, b.reads)
+	case b.rows < 1000 || b.reads < 1 || b.rounds < 1:
+		return misuse("-rows is %d, -reads %d and -rounds %d: use at least 1000, 1 and 1", b.rows, b.reads, b.rounds)
 	case shape == "both":
 		b.shapes = []string{"wide", "int"}
 	case shape == "wide" || shape == "int":
@@ -151,7 +153,7 @@ func (b *residencyBench) run(ctx context.Context) (err error) {
 
 // shape fills and reads the tables of one shape.
 func (b *residencyBench) shape(ctx context.Context, shape string) (*residencyRun, error) {
-	r := &residencyRun{Shape: shape, Rows: b.rows, Reads: b.reads}
+	r := &residencyRun{Shape: shape, Rows: b.rows, Reads: b.reads, Rounds: b.rounds}
 	for _, mode := range residencyModes {
 		b.say("%s: filling %s with %d rows", shape, mode, b.rows)
 		a, err := b.fill(ctx, mode, shape)
@@ -257,16 +259,22 @@ func (b *residencyBench) point(ctx context.Context, mode, shape string, limit in
 		if _, err := w.ask(o); err != nil {
 			return err
 		}
-		if a, err = w.ask(o); err != nil {
-			return err
+		// The fastest round is the one that other work on the machine disturbed
+		// least.
+		for range b.rounds {
+			if a, err = w.ask(o); err != nil {
+				return err
+			}
+			p.Missing += a.Missing
+			if rate := float64(b.reads) / a.Seconds; rate > p.Rate {
+				p.Rate, p.P50, p.P99, p.Misses = rate, a.P50, a.P99, float64(a.Faults)/float64(b.reads)
+				p.AnonEnd, p.Swapped = a.Anon, a.Swapped
+			}
 		}
-		p.Rate, p.P50, p.P99 = float64(b.reads)/a.Seconds, a.P50, a.P99
-		p.Missing, p.Misses = a.Missing, float64(a.Faults)/float64(b.reads)
-		p.AnonEnd, p.Swapped = a.Anon, a.Swapped
 		return nil
 	}()
 	if err != nil {
-		p.Failed = oneLine(err.Error())
+		p.Failed, p.Rate = oneLine(err.Error()), 0
 		if ctx.Err() != nil {
 			p.Failed = fmt.Sprintf("it did not end within %v", b.patient)
 		}

@@ -133,7 +133,7 @@ func TestResidencyRefusals(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"bench"}, {"bench", "speed"}, {"bench", "residency", "-shape", "round"}, {"bench", "residency", "-caps", "1.5"},
-		{"bench", "residency", "-caps", "0"}, {"bench", "residency", "-rows", "3"}, {"bench", "residency", "x"},
+		{"bench", "residency", "-caps", "0"}, {"bench", "residency", "-rows", "3"}, {"bench", "residency", "-rounds", "0"}, {"bench", "residency", "x"},
 	} {
 		if len(args) > 1 && args[1] == "residency" && args[len(args)-1] != "x" {
 			args = append(args, "-dir", dir)
