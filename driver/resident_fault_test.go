@@ -67,9 +67,13 @@ func TestResidentKeysFailedReads(t *testing.T) {
 	for _, text := range []string{
 		"SELECT * FROM t", "SELECT b FROM t ORDER BY id DESC", "SELECT b FROM t WHERE id = 2", "SELECT id, b FROM t WHERE a = 20",
 		"SELECT u FROM t WHERE b = 'yy'", "SELECT b FROM t WHERE u = 'two'", "SELECT max(b), count(b) FROM t", "SELECT b FROM t WHERE id IN (1, 3)",
-		"SELECT t.b, c.v FROM t JOIN c ON c.t = t.id", "SELECT b FROM t WHERE u LIKE 't%'", "SELECT id FROM t WHERE b IS NULL",
+		"SELECT t.b, c.v FROM t JOIN c ON c.t = t.id", "SELECT x.id, y.v FROM t x JOIN c y ON y.v <> x.b", "SELECT x.id, y.id FROM t x JOIN c y ON y.v = x.b || ''",
+		"SELECT DISTINCT b FROM t", "SELECT a, group_concat(b) FROM t GROUP BY a", "SELECT id FROM t WHERE b IN (SELECT v FROM c)", "SELECT min(a), max(a) FROM t WHERE b > 'x'",
+		"SELECT id FROM t WHERE EXISTS (SELECT 1 FROM c WHERE c.t = t.id AND v LIKE 'c%')", "SELECT b FROM t WHERE a = 20 ORDER BY u DESC LIMIT 1", "SELECT b FROM t WHERE u LIKE 't%'", "SELECT id FROM t WHERE b IS NULL",
 		"UPDATE t SET a = a + 1", "UPDATE t SET b = b || '!' WHERE id = 2", "UPDATE t SET a = 5 WHERE b = 'x'", "UPDATE t SET id = id + 10 WHERE id = 3",
 		"DELETE FROM t WHERE id = 1", "DELETE FROM c WHERE v = 'c1'", "INSERT INTO other SELECT id, a, b FROM t", "INSERT OR REPLACE INTO t VALUES(9,'one',1,2)",
+		"UPDATE t SET b = v FROM c WHERE c.t = t.id AND c.id = 3", "UPDATE OR REPLACE t SET u = 'one' WHERE id = 3", "DELETE FROM t WHERE b IN (SELECT b FROM t)",
+		"CREATE INDEX t_b ON t(b)", "UPDATE c SET t = 3", "INSERT INTO c VALUES(4, 2, 'c4'), (5, 3, 'c5')", "DELETE FROM t", "CREATE TABLE copied AS SELECT * FROM t",
 	} {
 		t.Run(text, func(t *testing.T) {
 			run := func(n int) (answer, state string, hit bool, err error) {
