@@ -68,7 +68,7 @@ race:
 	$(GO) test -race -short -timeout 30m -run 'Busy|Concurrent|Cancel|Poison' ./catalog
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Pipe|Snapshot|Progress|Demo|Editor' ./cmd/tidemark
-	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|RandomSelects|SampleDatabase|Metamorphic|Residenc' ./sqltests
+	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|RandomSelects|SampleDatabase|Metamorphic|Residenc|FaultsAcross' ./sqltests
 
 unit:
 	$(GO) test -timeout 30m ./...
