@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/jmoiron/sqlx"
 )
 
 // A file is removed in three steps: [Catalog.Claim], after which nothing can
@@ -15,30 +13,7 @@ import (
 // directory; [Catalog.Collected]. A crash leaves the object claimed, and
 // [Catalog.Garbage] lists it again: the name is never free for another file.
 
-// Garbage lists up to limit objects that no root reaches: reserved, sealed, or
-// quarantined with evidence of what became of them; and, first of all, those that
-// are claimed and not recorded as collected yet. Dependents come before what they
-// depend on, as they must be claimed. A generation that the log goes on in, or
-// behind, is none. It is no authority to remove a file; a claim is.
-func (c *Catalog) Garbage(ctx context.Context, limit int) ([]Object, error) {
-	var list []Object
-	err := c.read(ctx, "garbage", func(ctx context.Context, tx *sqlx.Tx) error {
-		return tx.SelectContext(ctx, &list, garbageQuery, limit)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-const (
-	objectColumns = `o.object_id, o.kind, o.incarnation, o.relative_path, o.state, coalesce(o.byte_extent, 0) AS byte_extent, 0 AS rooted`
-
-	garbageQuery = `
-	SELECT ` + objectColumns + ` FROM objects o
-	WHERE o.state = 'gc_claimed' OR o.object_id IN (SELECT object_id FROM gc_candidates)
-	ORDER BY o.state = 'gc_claimed' DESC, o.graph_seq IS NULL DESC, o.graph_seq DESC, o.object_id LIMIT ?`
-)
+const objectColumns = `o.object_id, o.kind, o.incarnation, o.relative_path, o.state, coalesce(o.byte_extent, 0) AS byte_extent, 0 AS rooted`
 
 // Claim claims objects for removal, in one BEGIN IMMEDIATE: each only if nothing
 // reaches it. It returns those that are claimed now, also if they were before; the
@@ -107,12 +82,8 @@ func objectsInOrder(ctx context.Context, tx *writeTx, ids []int64) (list []Objec
 			return nil, err
 		}
 	}
-	text, err := idList(ids)
-	if err != nil {
-		return nil, err
-	}
 	err = tx.SelectContext(ctx, &list, `SELECT `+objectColumns+` FROM objects o WHERE o.object_id IN (SELECT value FROM json_each(?))
-		ORDER BY o.graph_seq IS NULL DESC, o.graph_seq DESC, o.object_id`, text)
+		ORDER BY o.graph_seq IS NULL DESC, o.graph_seq DESC, o.object_id`, idText(ids))
 	return list, err
 }
 
@@ -188,10 +159,7 @@ func (c *Catalog) collect(ctx context.Context, tx *writeTx, list []Object) error
 	for i, o := range list {
 		ids[i] = o.ID
 	}
-	text, err := idList(ids)
-	if err != nil {
-		return err
-	}
+	text := idText(ids)
 	// What is done is recorded step by step: the guards know no other way.
 	for _, step := range []struct{ state, outcome string }{{"unlinking", ""}, {"unlinked", ""}, {"synced", ""}, {"done", "unlinked"}} {
 		if _, err := tx.ExecContext(ctx, `UPDATE gc_work SET claim_state = ?, outcome = nullif(?, ''), revision = revision + 1
@@ -307,11 +275,7 @@ func pruneGenerations(ctx context.Context, tx *writeTx, shardID int64) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM generations WHERE shard_id = ? AND generation < ?`, shardID, first); err != nil {
 		return fmt.Errorf("generations: %w", err)
 	}
-	text, err := idList(ids)
-	if err != nil {
-		return err
-	}
-	return pruneObjects(ctx, tx, text)
+	return pruneObjects(ctx, tx, idText(ids))
 }
 
 // pruneObjects removes the rows of collected objects that no generation is left of.

@@ -137,12 +137,8 @@ func readSpans(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, en
 			ids = append(ids, entries[i].ObjectID)
 		}
 	}
-	list, err := idList(ids)
-	if err != nil {
-		return nil, err
-	}
 	var rows []generationRow
-	if err := sqlx.SelectContext(ctx, q, &rows, generationQuery+` WHERE g.object_id IN (SELECT value FROM json_each(?))`, list); err != nil {
+	if err := sqlx.SelectContext(ctx, q, &rows, generationQuery+` WHERE g.object_id IN (SELECT value FROM json_each(?))`, idText(ids)); err != nil {
 		return nil, err
 	}
 	spans := make(map[int64]*generationRow, len(rows))

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
+	"strconv"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -95,12 +95,8 @@ const fragmentQuery = `SELECT f.fragment_id, f.object_id, f.ordinal, f.table_id,
 // readFragments returns the fragments of objects in their order, by object. Each
 // has its digest; one object has fragments of one LSN, without a gap.
 func readFragments(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, objects ...int64) (map[int64][]fragmentRow, error) {
-	list, err := idList(objects)
-	if err != nil {
-		return nil, err
-	}
 	var rows []fragmentRow
-	if err := sqlx.SelectContext(ctx, q, &rows, fragmentQuery+` WHERE f.object_id IN (SELECT value FROM json_each(?)) ORDER BY f.object_id, f.ordinal`, list); err != nil {
+	if err := sqlx.SelectContext(ctx, q, &rows, fragmentQuery+` WHERE f.object_id IN (SELECT value FROM json_each(?)) ORDER BY f.object_id, f.ordinal`, idText(objects)); err != nil {
 		return nil, err
 	}
 	by := make(map[int64][]fragmentRow, len(objects))
@@ -134,11 +130,17 @@ func (r *fragmentRow) verify(identity [16]byte, before []fragmentRow) error {
 	return nil
 }
 
-// idList spells ids for json_each: a text that does not change with their number
+// idText spells ids for json_each: a text that does not change with their number
 // stays compiled.
-func idList(ids []int64) (string, error) {
-	b, err := json.Marshal(ids)
-	return string(b), err
+func idText(ids []int64) string {
+	b := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(append(b, ']'))
 }
 
 // baseFiles puts the objects of a base together, in the order of their entries.
