@@ -8,8 +8,9 @@ import (
 // baseJob reserves n base objects under a running job, seals and registers them as
 // of an LSN and gives them contributions that add up to what they replace.
 type baseJob struct {
-	job  Job
-	base Base
+	job      Job
+	base     Base
+	reserved []Reservation
 }
 
 // compact writes a base of the head's state at an LSN.
@@ -20,13 +21,14 @@ func (l *log) compact(lsn int64, n int) baseJob {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	b := baseJob{job, Base{LSN: lsn}}
+	b := baseJob{job: job, base: Base{LSN: lsn}}
 	sum := l.covered(lsn)
 	for i := range n {
 		r, err := l.c.ReserveObject(ctx, job.ID)
 		if err != nil {
 			l.t.Fatal(err)
 		}
+		b.reserved = append(b.reserved, r)
 		s := baseSealOf(r, lsn, i)
 		if err := l.c.SealBase(ctx, s); err != nil {
 			l.t.Fatal(err)

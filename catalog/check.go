@@ -36,6 +36,9 @@ func (c *Catalog) Check(ctx context.Context, report func(text string)) error {
 		if err := checkObjects(ctx, tx, report); err != nil {
 			return err
 		}
+		if err := checkFragments(ctx, tx, report); err != nil {
+			return err
+		}
 		return checkManifests(ctx, tx, report)
 	})
 }
@@ -99,6 +102,12 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 			SELECT g.object_id FROM generations g JOIN shards s ON s.shard_id = g.shard_id JOIN timelines t ON t.timeline_id = s.timeline_id
 			WHERE g.generation >= s.replay_from AND NOT EXISTS (
 				SELECT 1 FROM owner_objects x WHERE x.owner_id = t.owner_id AND x.object_id = g.object_id)`},
+		{"object %d is a sealed kv, no generation, and has no fragments", `
+			SELECT o.object_id FROM objects o WHERE o.state = 'sealed' AND o.kind = 'kv' AND NOT EXISTS (SELECT 1 FROM generations WHERE object_id = o.object_id)
+				AND NOT EXISTS (SELECT 1 FROM fragments WHERE object_id = o.object_id)`},
+		{"object %d is claimed and has no intent", `
+			SELECT o.object_id FROM objects o WHERE o.state = 'gc_claimed' AND NOT EXISTS (SELECT 1 FROM gc_work g WHERE g.object_id = o.object_id AND g.claim_state <> 'done')`},
+		{"object %d depends on one that is claimed or collected, and is neither", `SELECT DISTINCT source_object_id FROM claim_closure_audit`},
 	} {
 		var ids []int64
 		if err := tx.SelectContext(ctx, &ids, q.query); err != nil {
@@ -106,6 +115,28 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 		}
 		for _, id := range ids {
 			report(fmt.Sprintf(q.text, id))
+		}
+	}
+	return nil
+}
+
+// checkFragments verifies every fragment, also those of objects that no head has.
+func checkFragments(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
+	info, err := readInfo(ctx, tx)
+	if err != nil || info == nil {
+		return err
+	}
+	var rows []fragmentRow
+	if err := tx.SelectContext(ctx, &rows, fragmentQuery+` ORDER BY f.object_id, f.ordinal`); err != nil {
+		return err
+	}
+	from := 0
+	for i := range rows {
+		if rows[i].ObjectID != rows[from].ObjectID {
+			from = i
+		}
+		if err := rows[i].verify(info.identity(), rows[from:i]); err != nil {
+			report(err.Error())
 		}
 	}
 	return nil

@@ -17,10 +17,8 @@ type Base struct {
 	Objects []BaseContribution // in the order of the manifest; the first begins with the schema
 }
 
-// BaseContribution is what a base object adds to the fingerprint of a world. It
-// differs from the object's native fingerprint by what covered generations lost
-// with tables whose rows they held, if the caller likes; only all together
-// must be what the replaced entries contributed.
+// BaseContribution is what a base object adds to the fingerprint of a world. All
+// of them together must be what the replaced entries contributed.
 type BaseContribution struct {
 	ObjectID int64
 	Sum      []byte // 16 bytes

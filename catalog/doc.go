@@ -48,6 +48,26 @@
 // head's sum and the new contributions must be the fingerprint of the world, by
 // the algebra that catalog_info names; SQL never adds them.
 //
+// # Compaction
+//
+// A base is the state at one LSN of a head, in sealed objects that hold full rows,
+// table after table; the run of one table's rows in an object is a fragment, and
+// the first one is the schema's, of table 0. [Catalog.ReserveObject] gives a
+// running job the identity of an object, which the job's owner roots;
+// [Catalog.SealBase] records the written file with its fragments and registers it.
+// A [Publication] with a [Base] then takes steps 5 and 6: the manifest begins with
+// the base, and what the base covers is left out, older base objects and
+// generations up to its LSN. The world stays the same, and replay_from where it is.
+//
+// # Collection
+//
+// What no root reaches any more is garbage: replaced objects, and those of jobs
+// that were given up. [Catalog.Garbage] finds it, [Catalog.Claim] makes sure that
+// nobody acquires it meanwhile and keeps the intent, and after the file is gone
+// [Catalog.Collected] removes the rows, but for a tombstone of the identity. The
+// generations of a shard leave in order, so its rows begin at any number and have
+// no gap; the current one always stays.
+//
 // # Refusals
 //
 // Guards live in the schema as triggers and CHECKs, so the sqlite3 shell meets

@@ -36,13 +36,14 @@ type baseObjectRow struct {
 	IntegrityDigest []byte `db:"integrity_digest"`
 	Fingerprint     []byte `db:"native_fingerprint"`
 	BlobID          *int64 `db:"blob_id"`    // nil until it is registered
-	Rooted          bool   `db:"rooted"`     // directly, by an owner that still retains
+	Rooted          bool   `db:"rooted"`     // it, or its blob
 	Generation      bool   `db:"generation"` // it is one of the log instead
 }
 
 const baseObjectColumns = `o.kind, o.relative_path, o.attempt_id, o.state, o.lifecycle_revision, o.byte_extent, o.content_id, o.integrity_digest, o.native_fingerprint,
 	(SELECT b.blob_id FROM blob_versions b WHERE b.native_object_id = o.object_id AND b.index_object_id IS NULL AND b.layout = 'native') AS blob_id,
-	EXISTS (SELECT 1 FROM owner_objects x JOIN owners w ON w.owner_id = x.owner_id WHERE x.object_id = o.object_id AND w.state <> 'released') AS rooted,
+	(EXISTS (SELECT 1 FROM owner_objects x WHERE x.object_id = o.object_id)
+		OR EXISTS (SELECT 1 FROM blob_versions b JOIN owner_blobs x ON x.blob_id = b.blob_id WHERE b.native_object_id = o.object_id)) AS rooted,
 	EXISTS (SELECT 1 FROM generations g WHERE g.object_id = o.object_id) AS generation`
 
 // getBaseObject returns nil when there is no such object.

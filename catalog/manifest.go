@@ -118,6 +118,7 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 	}
 	factors := make(map[int64]bool, len(entries))
 	var bases []entryRow
+	var foreign []int64 // objects of generations of the timeline that this one was forked from
 	for i := range entries {
 		e := &entries[i]
 		if factors[e.FactorID] {
@@ -133,7 +134,8 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 		}
 		g := generations[e.ObjectID]
 		if e.Role != roleUpdate || g == nil {
-			continue // a generation of the timeline this one was forked from
+			foreign = append(foreign, e.ObjectID)
+			continue
 		}
 		if err := e.stands(g); err != nil {
 			return err
@@ -143,7 +145,25 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 		}
 		g.InHead = true
 	}
+	if err := checkForeign(ctx, q, h.RepresentationID, foreign); err != nil {
+		return err
+	}
 	return s.base(ctx, q, bases, identity)
+}
+
+// checkForeign refuses entries of objects that are no generation of any shard.
+func checkForeign(ctx context.Context, q sqlx.QueryerContext, representationID int64, objects []int64) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	var lost []int64
+	if err := sqlx.SelectContext(ctx, q, &lost, `SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM generations WHERE object_id = value) LIMIT 1`, idText(objects)); err != nil {
+		return err
+	}
+	if len(lost) > 0 {
+		return refuse(CodeCorrupt, "", "representation %d has object %d, which is neither a base's nor a generation", representationID, lost[0])
+	}
+	return nil
 }
 
 // base verifies the base of the head. The generations that the head still has lie

@@ -77,6 +77,7 @@ CREATE TABLE gc_work (
   CHECK (claim_state <> 'uncertain' OR error IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX gc_one_current_claim ON gc_work(object_id) WHERE claim_state <> 'done';
+INSERT INTO gc_work(object_id, deletion_generation) SELECT object_id, 1 FROM objects WHERE state = 'gc_claimed';
 
 CREATE TRIGGER gc_work_insert BEFORE INSERT ON gc_work BEGIN
   SELECT RAISE(ABORT,'CAT-GC intent needs a claimed object') WHERE COALESCE((SELECT state FROM objects WHERE object_id = NEW.object_id),'') <> 'gc_claimed';
@@ -138,6 +139,37 @@ CREATE VIEW base_files AS
     JOIN blob_versions b ON b.blob_id = e.blob_id JOIN objects o ON o.object_id = b.native_object_id JOIN fragments f ON f.object_id = o.object_id
     LEFT JOIN tables n ON n.timeline_id = t.timeline_id AND n.table_id = f.table_id AND n.until_version IS NULL
   ORDER BY t.name, e.position, f.ordinal;
+
+DROP VIEW manifest_audit;
+CREATE VIEW manifest_audit(representation_id, chunk_id, problem) AS   -- empty when sound
+  SELECT r.representation_id, NULL, printf('declares %d entries, has %d', r.entry_count, COALESCE(sum(c.entries), 0))
+    FROM representations r LEFT JOIN representation_chunks c ON c.representation_id = r.representation_id
+    GROUP BY r.representation_id HAVING r.entry_count <> COALESCE(sum(c.entries), 0)
+  UNION ALL
+  SELECT c.representation_id, c.chunk_id, 'a chunk reference is out of order' FROM (
+    SELECT *, row_number() OVER w - 1 AS place, sum(entries) OVER w - entries AS before FROM representation_chunks
+    WINDOW w AS (PARTITION BY representation_id ORDER BY ordinal)) c WHERE c.ordinal <> c.place OR c.first_position <> c.before
+  UNION ALL
+  SELECT c.representation_id, c.chunk_id, printf('takes %d entries of a chunk of %d', c.entries, COALESCE(e.n, 0))
+    FROM representation_chunks c LEFT JOIN (SELECT chunk_id, count(*) AS n FROM manifest_entries GROUP BY chunk_id) e ON e.chunk_id = c.chunk_id
+    WHERE c.entries > COALESCE(e.n, 0)
+  UNION ALL
+  SELECT NULL, chunk_id, printf('has %d entries up to position %d', count(*), max(position)) FROM manifest_entries
+    GROUP BY chunk_id HAVING count(*) <> max(position) + 1
+  UNION ALL
+  SELECT representation_id, NULL, printf('has factor %d %d times', logical_factor_id, count(*)) FROM representation_entries
+    GROUP BY representation_id, logical_factor_id HAVING count(*) > 1
+  UNION ALL
+  SELECT representation_id, NULL, printf('has %d base entries up to position %d', count(*), max(position)) FROM representation_entries
+    WHERE contribution_role = 'base' GROUP BY representation_id HAVING count(*) <> max(position) + 1
+  UNION ALL
+  SELECT e.representation_id, NULL, printf('has base objects of LSN %d and %d', min(f.lsn), max(f.lsn))
+    FROM representation_entries e JOIN blob_versions b ON b.blob_id = e.blob_id JOIN fragments f ON f.object_id = b.native_object_id
+    WHERE e.contribution_role = 'base' GROUP BY e.representation_id HAVING min(f.lsn) <> max(f.lsn)
+  UNION ALL
+  SELECT e.representation_id, NULL, printf('has base object %d, which has no fragment', b.native_object_id)
+    FROM representation_entries e JOIN blob_versions b ON b.blob_id = e.blob_id
+    WHERE e.contribution_role = 'base' AND NOT EXISTS (SELECT 1 FROM fragments f WHERE f.object_id = b.native_object_id);
 
 CREATE VIEW gc_candidates AS                -- in claimable order: dependents first
   SELECT o.object_id, o.kind, o.state, o.graph_seq, o.byte_extent, o.relative_path FROM objects o

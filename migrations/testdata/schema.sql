@@ -1313,7 +1313,18 @@ CREATE VIEW manifest_audit(representation_id, chunk_id, problem) AS   -- empty w
     GROUP BY chunk_id HAVING count(*) <> max(position) + 1
   UNION ALL
   SELECT representation_id, NULL, printf('has factor %d %d times', logical_factor_id, count(*)) FROM representation_entries
-    GROUP BY representation_id, logical_factor_id HAVING count(*) > 1;
+    GROUP BY representation_id, logical_factor_id HAVING count(*) > 1
+  UNION ALL
+  SELECT representation_id, NULL, printf('has %d base entries up to position %d', count(*), max(position)) FROM representation_entries
+    WHERE contribution_role = 'base' GROUP BY representation_id HAVING count(*) <> max(position) + 1
+  UNION ALL
+  SELECT e.representation_id, NULL, printf('has base objects of LSN %d and %d', min(f.lsn), max(f.lsn))
+    FROM representation_entries e JOIN blob_versions b ON b.blob_id = e.blob_id JOIN fragments f ON f.object_id = b.native_object_id
+    WHERE e.contribution_role = 'base' GROUP BY e.representation_id HAVING min(f.lsn) <> max(f.lsn)
+  UNION ALL
+  SELECT e.representation_id, NULL, printf('has base object %d, which has no fragment', b.native_object_id)
+    FROM representation_entries e JOIN blob_versions b ON b.blob_id = e.blob_id
+    WHERE e.contribution_role = 'base' AND NOT EXISTS (SELECT 1 FROM fragments f WHERE f.object_id = b.native_object_id);
 
 -- view object_states on object_states
 CREATE VIEW object_states AS
