@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,6 +22,10 @@ func TestCheckFindings(t *testing.T) {
 		{"root on a claimed object", "objects_claim", []string{objectUpdate(fixSealed, "state = 'gc_claimed'")}, "still has a root"},
 		{"replayed generation without a root", "owner_objects_delete", []string{`DELETE FROM owner_objects`}, "no root on it"},
 		{"manifest without its entries", "representations_no_update", []string{`UPDATE representations SET entry_count = 3`}, "manifest: representation 5 declares 3 entries, has 0"},
+		{"claim without an intent", "objects_claim", []string{`UPDATE catalog_info SET next_incarnation = 50`, object(fixFree, "kv", 40, ""), objectUpdate(fixFree, "state = 'gc_claimed'")},
+			"object 500 is claimed and has no intent"},
+		{"sealed object of no use", "objects_claim", []string{`UPDATE catalog_info SET next_incarnation = 50`, object(fixFree, "kv", 40, ""), sealing(fixFree)[0], sealing(fixFree)[1]},
+			"object 500 is a sealed kv, no generation, and has no fragments"},
 		{"trigger missing", "objects_claim", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,6 +56,40 @@ func TestCheckFindings(t *testing.T) {
 				t.Errorf("findings %q, none has %q", findings, c.find)
 			}
 		})
+	}
+}
+
+// TestCheckOfBase: the fragments of an object that no head has are checked, too.
+func TestCheckOfBase(t *testing.T) {
+	ctx := t.Context()
+	for _, x := range []struct {
+		sql  string
+		find int
+	}{
+		{`UPDATE fragments SET rows = rows + 1 WHERE ordinal = 1`, 1},
+		{`DELETE FROM fragments WHERE ordinal = 2`, 2}, // the others know how many there are
+		{`DELETE FROM fragments`, 1},
+		{`UPDATE objects SET byte_extent = byte_extent + 1 WHERE object_id IN (SELECT object_id FROM fragments)`, 4}, // and the receipt
+		{`SELECT 1`, 0},
+	} {
+		c, err := Open(ctx, Options{Dir: makeStore(t, Options{})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLog(t, c)
+		l.publish(l.rotateMany(2)...)
+		l.compact(2, 1)
+		withoutGuards(t, c, func(ctx context.Context, tx *writeTx) error { _, err := tx.ExecContext(ctx, x.sql); return err })
+		var findings []string
+		if err := c.Check(ctx, func(text string) { findings = append(findings, text) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(findings) != x.find {
+			t.Errorf("%s: findings %q", x.sql, findings)
+		}
+		if err := c.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -117,6 +117,56 @@ func TestJobCommits(t *testing.T) {
 	}
 }
 
+// TestJobsLetGo: with its end, or that of its process, a job's owner retains
+// nothing any more; what nothing else retains is garbage.
+func TestJobsLetGo(t *testing.T) {
+	ctx := t.Context()
+	base := t.TempDir()
+	copyTemplate(t, base)
+	c, err := Open(ctx, Options{Dir: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLog(t, c)
+	l.publish(l.rotateMany(1)...)
+	job := l.compact(1, 2)
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	owner := fmt.Sprintf(`(SELECT owner_id FROM jobs WHERE job_id = %d)`, job.job.ID)
+	edit(t, base, fmt.Sprintf(`INSERT INTO owner_blobs SELECT %s, min(blob_id) FROM blob_versions`, owner),
+		fmt.Sprintf(`INSERT INTO owner_representations SELECT %s, head_representation_id FROM timelines`, owner))
+	end := func(ctx context.Context, c *Catalog) error {
+		return c.EndJob(ctx, job.job.ID, 0, 1, errors.New("no space"))
+	}
+	abandon := func(ctx context.Context, c *Catalog) error { _, err := c.AbandonJobs(ctx); return err }
+	for step, run := range map[string]func(context.Context, *Catalog) error{"end-job": end, "abandon-jobs": abandon} {
+		for _, mode := range []string{"before", "after", "killed"} {
+			t.Run(step+"-"+mode, func(t *testing.T) {
+				c := openStore(t, Options{Dir: interrupt(t, base, step, mode, run)})
+				roots := one64(t, c, `SELECT (SELECT count(*) FROM owner_blobs) + (SELECT count(*) FROM owner_representations) + (SELECT count(*) FROM owner_objects)`)
+				list, err := c.Garbage(ctx, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if mode == "before" {
+					if roots != 6 || len(list) != 0 {
+						t.Errorf("%d roots, garbage %v", roots, list)
+					}
+				} else if roots != 2 || len(list) != 2 {
+					t.Errorf("%d roots, garbage %v", roots, list)
+				}
+				if n, err := c.AbandonJobs(ctx); err != nil || (n == 1) != (mode == "before") {
+					t.Errorf("%d, %v", n, err)
+				}
+				if n := collectAll(t, c); n != 2 {
+					t.Errorf("%d collected", n)
+				}
+			})
+		}
+	}
+}
+
 // TestOldJobsGo: beyond the newest thousand, a few with every new one.
 func TestOldJobsGo(t *testing.T) {
 	ctx := t.Context()

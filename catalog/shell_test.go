@@ -134,6 +134,52 @@ func TestStockShellOfPublication(t *testing.T) {
 	ask()
 }
 
+// TestStockShellOfCompaction asks the views of a store with a base, and with an
+// object that is garbage and one that is claimed.
+func TestStockShellOfCompaction(t *testing.T) {
+	ctx := t.Context()
+	c, _ := newStore(t, Creation{})
+	l := newLog(t, c)
+	if err := c.ProjectSchema(ctx, Projection{SchemaVersion: 1, Tables: []TableRow{table(40, 1, "orders")}}); err != nil {
+		t.Fatal(err)
+	}
+	l.publish(l.rotateMany(3)...)
+	job := l.compact(2, 2)
+	l.publishBase(l.stateNow().Timeline, job)
+	s := l.stateNow()
+	a, b := s.Base[0], s.Base[1]
+	one, two := s.Generations[0], s.Generations[1]
+	if _, err := c.Claim(ctx, []int64{two.ObjectID}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() {
+		for query, want := range map[string]string{
+			`SELECT * FROM base_files`: fmt.Sprintf("main|0|%[1]d|%[2]s|8192|2|0||2\nmain|0|%[1]d|%[2]s|8192|2|40|orders|7\nmain|0|%[1]d|%[2]s|8192|2|41||0\nmain|1|%[3]d|%[4]s|8192|2|41||7\nmain|1|%[3]d|%[4]s|8192|2|42||0",
+				a.ObjectID, a.Path, b.ObjectID, b.Path),
+			`SELECT object_id, kind, state, byte_extent, relative_path FROM gc_candidates`:                                    fmt.Sprintf("%d|kv|sealed|4096|%s", one.ObjectID, one.Path),
+			`SELECT object_id, deletion_generation, claim_state, outcome, error, object_state, relative_path FROM gc_intents`: fmt.Sprintf("%d|1|claimed|||gc_claimed|%s", two.ObjectID, two.Path),
+			`SELECT position, contribution_role, logical_factor_id FROM representation_entries ORDER BY 1`:                    fmt.Sprintf("0|base|%d\n1|base|%d\n2|update|%d", a.ObjectID, b.ObjectID, s.Generations[2].ObjectID),
+			`SELECT * FROM claim_closure_audit`:                "",
+			`SELECT * FROM manifest_audit`:                     "",
+			`SELECT object_id FROM apparently_unowned_objects`: fmt.Sprint(one.ObjectID),
+			`SELECT count(*) FROM generation_files`:            "4",
+			`SELECT state, objects FROM object_states`:         "gc_claimed|1\nreserved|1\nsealed|4",
+			`SELECT count(*) FROM reachable_objects`:           "4",
+			`PRAGMA integrity_check`:                           "ok",
+			`PRAGMA foreign_key_check`:                         "",
+		} {
+			if got := stockShell(t, c.options.Dir, query); got != want {
+				t.Errorf("%s\ngot  %q\nwant %q", query, got, want)
+			}
+		}
+	}
+	ask()
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ask()
+}
+
 // TestEveryViewIsListed keeps Views and the schema together, and reads each.
 func TestEveryViewIsListed(t *testing.T) {
 	c, _ := newStore(t, Creation{})
