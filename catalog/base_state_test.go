@@ -208,6 +208,31 @@ func TestContradictingBase(t *testing.T) {
 	}
 }
 
+// TestReplayedGenerationsAreThere: with all behind it in the base, only the shard
+// says where the rows must begin.
+func TestReplayedGenerationsAreThere(t *testing.T) {
+	c, err := Open(t.Context(), Options{Dir: compactedStore(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compactOnce(t)(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []int{4, 5} {
+		tampered(t, c, func(ctx context.Context, tx *writeTx) error {
+			_, err := tx.ExecContext(ctx, `DELETE FROM generations WHERE generation <= ?`, number)
+			return err
+		}, func(ctx context.Context, tx *writeTx) {
+			if _, err := readState(ctx, tx, MainTimeline); (number == 4) != (err == nil) || err != nil && !errors.Is(err, CodeCorrupt) {
+				t.Errorf("without generation %d: %v", number, err)
+			}
+		})
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestGenerationsBeginAnywhere: rows may be missing before the first one, as far as
 // recovery needs none of them.
 func TestGenerationsBeginAnywhere(t *testing.T) {

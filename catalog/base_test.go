@@ -162,6 +162,7 @@ func TestFenceBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	withoutSchema := l.compact(3, 2) // its second object
+	ahead, behind := l.compact(5, 1), l.compact(1, 1)
 	sealed := l.stateNow().Generations
 	for what, x := range map[string]struct {
 		change func(p *Publication)
@@ -181,8 +182,8 @@ func TestFenceBase(t *testing.T) {
 		"no schema":                    {func(p *Publication) { p.Base.Objects = p.Base.Objects[1:] }, CodeFragment},
 		"the schema behind":            {func(p *Publication) { o := p.Base.Objects; o[0], o[1] = o[1], o[0] }, CodeFragment},
 		"two without the schema":       {func(p *Publication) { p.Base.Objects[0].ObjectID = withoutSchema.base.Objects[1].ObjectID }, CodeFragment},
-		"a later LSN than the head":    {func(p *Publication) { p.Base.LSN = 5 }, CodeFragment},
-		"an older LSN than the base":   {func(p *Publication) { p.Base.LSN = 1 }, CodeFragment},
+		"a later LSN than the head":    {func(p *Publication) { p.Base = &ahead.base }, CodeFragment},
+		"an older LSN than the base":   {func(p *Publication) { p.Base = &behind.base }, CodeFragment},
 		"another LSN":                  {func(p *Publication) { p.Base.LSN = 4 }, CodeFragment},
 		"another sum":                  {func(p *Publication) { p.Base.Objects[0].Sum = element(1) }, CodeSum},
 		"an object left out":           {func(p *Publication) { p.Base.Objects = p.Base.Objects[:1] }, CodeSum},

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -172,6 +173,44 @@ func TestCompactManifest(t *testing.T) {
 				t.Errorf("%d base objects", n)
 			}
 		})
+	}
+}
+
+// TestSharedChunksAreWhole: a chunk of which an entry is replaced is not shared, also
+// when an earlier one is kept, as a generation without a commit can make it.
+func TestSharedChunksAreWhole(t *testing.T) {
+	c, _ := newStore(t, Creation{})
+	l := newLog(t, c)
+	l.publish(l.rotateMany(chunkEntries + 3)...)
+	head := l.stateNow().Timeline
+	undo := errors.New("undone")
+	err := c.write(t.Context(), "test", func(ctx context.Context, tx *writeTx) error {
+		kept, err := readEntries(ctx, tx, c.identity(), head.RepresentationID, 0)
+		if err != nil {
+			return err
+		}
+		kept = slices.Delete(kept, chunkEntries+1, chunkEntries+2)
+		to, err := tx.newID(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO representations SELECT ?, world_id, index_state_id, layout_version, ?, contribution_sum FROM representations`, to, len(kept)); err != nil {
+			return err
+		}
+		if err := layManifest(ctx, tx, c.identity(), head.RepresentationID, to, nil, slices.Clone(kept)); err != nil {
+			return err
+		}
+		laid, err := readEntries(ctx, tx, c.identity(), to, 0)
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(laid, kept, func(a, b entryRow) bool { return a.equal(&b) }) {
+			t.Errorf("%d entries laid, of %d", len(laid), len(kept))
+		}
+		return undo
+	})
+	if !errors.Is(err, undo) {
+		t.Fatal(err)
 	}
 }
 
