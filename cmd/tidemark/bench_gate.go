@@ -81,7 +81,7 @@ var residencyGates = []struct {
 }
 
 // ratios derives the gated numbers from the points. void says why a run cannot
-// be judged: reads that found no row, or no cap that binds.
+// be judged: reads that found no row or did not end, or no cap that binds.
 func (r *residencyRun) ratios() (void string) {
 	free := map[string]residencyPoint{}
 	for _, p := range r.Points {
@@ -104,8 +104,11 @@ func (r *residencyRun) ratios() (void string) {
 			continue // no cap, or one that it fits
 		}
 		for _, k := range r.Points {
-			if k.Mode != "keys" || k.Cap != a.Cap || k.Failed != "" || k.Rate == 0 || a.Rate == 0 && a.Failed == "" {
+			if k.Mode != "keys" || k.Cap != a.Cap || a.Rate == 0 && a.Failed == "" {
 				continue
+			}
+			if k.Failed != "" || k.Rate == 0 {
+				return fmt.Sprintf("keys did not end under %d MiB", k.Cap>>20)
 			}
 			bound = true
 			if a.Rate == 0 {

@@ -60,6 +60,7 @@ func TestResidencyGate(t *testing.T) {
 		{"limits that bind nothing", func(r *residencyRun) { r.Points = append(r.Points[:3], r.Points[7:]...) }, "run"},
 		{"missing reads", func(r *residencyRun) { r.Points[5].Missing = 1 }, "run"},
 		{"keys did not end", func(r *residencyRun) { r.Points[4].Failed, r.Points[6].Failed = "x", "x" }, "run"},
+		{"keys did not end under one limit", func(r *residencyRun) { r.Points[4].Failed, r.Points[4].Rate = "x", 0 }, "run"},
 		{"no free run", func(r *residencyRun) { r.Points = r.Points[3:] }, "run"},
 	} {
 		r := goodRun()
