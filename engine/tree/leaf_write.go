@@ -106,15 +106,16 @@ func (l *leaf) rewrite(f frame, size int) {
 // move appends the entry whose length is at a place to other memory, in some
 // frame, and returns where its length is there.
 func (l *leaf) move(buf *strings.Builder, f frame, at int) uint16 {
+	end := l.end(at)
 	if f == l.frame {
-		buf.WriteString(l.data[at-int(f.width) : l.end(at)])
-		return uint16(buf.Len() - (l.end(at) - at))
+		buf.WriteString(l.data[at-int(f.width) : end])
+		return uint16(buf.Len() - (end - at))
 	}
 	var head [headSize]byte
 	binary.LittleEndian.PutUint64(head[:], l.rowHeadAt(at)-f.base)
 	buf.Write(head[:f.width])
 	to := buf.Len()
-	buf.WriteString(l.data[at:l.end(at)])
+	buf.WriteString(l.data[at:end])
 	return uint16(to)
 }
 
@@ -129,7 +130,11 @@ func (l *leaf) tidy() {
 // clone returns a copy of the leaf that own may change.
 func (l *leaf) clone(own *mark) *leaf {
 	c := *l
-	c.own, c.order = own, append(roomFor(l.len()+1), l.order...)
+	room := roomFor(l.len() + 1)
+	if n := cap(l.order); n > l.len() { // one size is easier to find memory for than many
+		room = make([]uint16, 0, n)
+	}
+	c.own, c.order = own, append(room, l.order...)
 	return &c
 }
 

@@ -7,7 +7,7 @@ import "slices"
 // alone leaves halves. Keys come in no order more often than rows do, and their
 // leaves have fewer entries to move.
 const (
-	spreadKeys = 5
+	spreadKeys = 6
 	spreadRows = 3
 	// spreadFree is how much of each leaf must be free for them to be evened out
 	// and not become more: else they would be full again soon.
@@ -44,7 +44,7 @@ func spread[K bytesLike](t *base, n *inner, at, i int, head uint64, b K, add boo
 	for bytes > many*(maxBytes-spreadFree) || count > many*(maxEntries*7/8) {
 		many++
 	}
-	s := spreader{own: t.own, keyed: t.keyed, bytes: bytes, count: count, many: many}
+	s := spreader{own: t.own, keyed: t.keyed, bytes: bytes, many: many, room: min(count*maxBytes/bytes+8, maxEntries)}
 	for k, l := range n.leaves[from:to] {
 		t.size.over -= t.over(l)
 		if add && k == at-from {
@@ -76,8 +76,8 @@ type spreader struct {
 	own   *mark
 	keyed bool
 	bytes int // of all entries
-	count int // of entries
 	many  int // leaves to be made
+	room  int // entries in a full leaf
 	made  []*leaf
 	to    *leaf // the last one that was made
 	until int   // it is full with so many bytes
@@ -92,7 +92,7 @@ func (s *spreader) next(l *leaf) *leaf {
 		}
 		s.close()
 	}
-	s.to = &leaf{own: s.own, keyed: s.keyed, frame: l.frame, order: roomFor(s.count/s.many + s.count/s.many/8)}
+	s.to = &leaf{own: s.own, keyed: s.keyed, frame: l.frame, order: make([]uint16, 0, s.room)}
 	s.to.empty(maxBytes)
 	s.made = append(s.made, s.to)
 	s.until = s.bytes*len(s.made)/s.many - s.done
