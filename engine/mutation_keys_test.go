@@ -25,9 +25,12 @@ var keysFences = []fencesOf{
 		{"a chain stays in its file", ` && was.slot == slot`, ``, "TestKeysChainsStayInTheirFile"},
 		{"a chain has an end", ` && was.hops < maxHops`, ``, "TestKeysDepth"},
 		{"a view keeps what was rolled back", `n >= s.viewed {`, `true {`, "TestKeysViewBehindARollback"},
-		{"a deleted row does not come back", `			lists[h.seq].add(o.rowid, "")`, ``, "TestKeysOracle"},
+		{"the last place of a row is filed", `		if i+1 == len(f.changes) || f.changes[i+1].Rowid != c.Rowid {`, `		if i == 0 || f.changes[i-1].Rowid != c.Rowid {`, "TestKeysOracle"},
 		{"an encoding begins at the first operation", `	s.next = 0
 `, ``, "TestKeysTwoUpdatesInOne"},
+	}},
+	{"tree/replace.go", "tree", []fence{
+		{"a deleted row does not come back", `i, found := l.searchHead(h); found {`, `i, found := l.searchHead(h); found || i >= 0 {`, "TestRowsLikeMap"},
 	}},
 	{"undo.go", ".", []fence{
 		{"an undone row is where it was", `			before = h.st.locator(was)`, `			_ = was`, "TestKeysOracle"},

@@ -227,11 +227,7 @@ func (t *txState) fileRows() {
 			continue
 		}
 		at := st.step().at
-		switch h := final[o.table]; {
-		case h == nil: // the table was dropped
-		case at < 0: // it was deleted
-			lists[h.seq].add(o.rowid, "")
-		default:
+		if h := final[o.table]; h != nil && at >= 0 { // the table was not dropped, nor the row deleted
 			lists[h.seq].add(o.rowid, st.locator(st.filed[at]))
 		}
 	}
@@ -258,7 +254,7 @@ type filing struct {
 
 const filingBlock = 16 << 10
 
-// add notes where a row is, nowhere if loc is empty.
+// add notes where a row is. It may be deleted later.
 func (f *filing) add(rowid int64, loc row.Record) {
 	if f.block.Cap()-f.block.Len() < len(loc) {
 		f.block = strings.Builder{}
@@ -269,8 +265,8 @@ func (f *filing) add(rowid int64, loc row.Record) {
 	f.changes = append(f.changes, tree.Change{Rowid: rowid, Rec: row.Record(f.block.String()[at:])})
 }
 
-// last returns the last change of each row that is still there, in the order of
-// their ids.
+// last returns the last change of each row, in the order of their ids. Those that are
+// there no more Replace leaves out.
 func (f *filing) last() []tree.Change {
 	byID := func(a, b tree.Change) int { return cmp.Compare(a.Rowid, b.Rowid) }
 	if !slices.IsSortedFunc(f.changes, byID) {
@@ -278,7 +274,7 @@ func (f *filing) last() []tree.Change {
 	}
 	kept := f.changes[:0]
 	for i, c := range f.changes {
-		if c.Rec != "" && (i+1 == len(f.changes) || f.changes[i+1].Rowid != c.Rowid) {
+		if i+1 == len(f.changes) || f.changes[i+1].Rowid != c.Rowid {
 			kept = append(kept, c)
 		}
 	}
