@@ -26,6 +26,20 @@ func statRows(c *conn) [][]row.Value {
 	count("rotations", m.Rotations)
 	count("seals", m.Seals)
 	count("publications", m.Publications)
+	count("compactions", m.Compactions)
+	count("compacted_bytes", uint64(m.CompactedBytes))
+	count("compact_us", uint64(m.CompactTime.Microseconds()))
+	count("compact_pause_us", uint64(m.CompactPause.Microseconds()))
+	perMiB := 0.0
+	if m.CompactedBytes > 0 {
+		perMiB = float64(m.CompactTime.Microseconds()) / (float64(m.CompactedBytes) / (1 << 20))
+	}
+	add("compact_us_per_mib", row.RealValue(perMiB))
+	use := c.store.LogUse()
+	count("log_used_bytes", uint64(use.Used))
+	count("log_garbage_bytes", uint64(use.Garbage()))
+	count("collected_files", m.CollectedFiles)
+	count("collected_bytes", uint64(m.CollectedBytes))
 	count("volatile_commits", m.VolatileCommits)
 	count("memory_estimate", uint64(m.MemoryEstimate))
 	add("memory_budget", positive(m.MemoryBudget))

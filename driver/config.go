@@ -45,6 +45,9 @@ type Config struct {
 	// GenerationSize is the size in bytes at which a log file is sealed; 0
 	// means 64 MiB. A single transaction may exceed it.
 	GenerationSize int64
+	// Compact is "auto" (the default) or "off": whether the log is rewritten in the
+	// background when it takes more than three times what its rows do.
+	Compact string
 	// Shards is the number of logs, 1 to 64, fixed when the store is made; 0
 	// means 1 then, and as many as there are when the store exists.
 	Shards int
@@ -111,6 +114,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ForeignKeys == "" {
 		c.ForeignKeys = "on"
+	}
+	if c.Compact == "" {
+		c.Compact = "auto"
 	}
 	if c.GenerationSize == 0 {
 		c.GenerationSize = defaultGenerationSize

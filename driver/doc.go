@@ -31,6 +31,8 @@ and what is legal; names of later versions are refused as "not yet available".
 	txlock           deferred, immediate                                deferred
 	foreign_keys     on; off: kept and shown, not enforced              on
 	generation_size  bytes, KiB, MiB, GiB                               64MiB
+	compact          auto: the log is rewritten when it is much larger  auto
+	                 than its rows; off
 	memory_budget    bytes, KiB, MiB, GiB, from 1MiB on; see below      the machine's
 	shards           1 to 64 logs, fixed when the store is made         1
 	resident         all, keys: of tables made without the option       all
@@ -43,8 +45,8 @@ A store without a path is in memory: it makes no file, belongs to one sql.DB (or
 Connector) and ends with it. Two opens are two stores. It takes volatile tables,
 and with ephemeral=1 durable ones as well, which are kept just like those; an
 EventEphemeral tells of the first. Keys about files (mode, sync, shards,
-generation_size) mean nothing to it, schema catalog has no rows, tidemark_jobs
-and tidemark_generations are empty, and a checkpoint is refused.
+generation_size, compact) mean nothing to it, schema catalog has no rows,
+tidemark_jobs and tidemark_generations are empty, and a checkpoint is refused.
 
 Config.FS, which no DSN spells, puts another file system under the log.
 
@@ -55,7 +57,7 @@ foreign_keys(…). _sync, _synchronous and _pragma=synchronous(…) stand for sy
 of them, or one and sync, that differ are an error. Pragmas about files of
 SQLite's own, such as journal_mode, are accepted and ignored.
 
-The keys sync, generation_size, memory_budget and shards belong to the engine,
+The keys sync, generation_size, compact, memory_budget and shards belong to the engine,
 which all opens of a directory in a process share. In the first open a missing
 key stands for its default, or for the shards the store has. A later one that gives another
 value is refused; one that leaves the key out takes what is in effect.
@@ -118,10 +120,22 @@ target, and the statement returns when the job has ended, with its job_id as
 LastInsertId:
 
 	INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')
+	INSERT INTO tidemark_jobs(kind) VALUES('compact')
 
 RETURNING is refused there. Such writes take no part in transactions and are
 refused inside one. Raw reaches the store behind a *sql.Conn, through any
 wrapping, for Check, Metrics and Events.
+
+# Compaction
+
+Every change of a row is appended to the log. With compact=auto, once the log's row
+records take more than 4 MiB and more than three times what one record per row
+would (or that and 64 MiB more, in a store that is smaller), it is rewritten beside
+readers and writers: a base of one record per row takes the place of all files up to
+a commit. A job of kind compact does it at any time. The files that are replaced stay
+while a snapshot of the process can be read from them, which the garbage collector
+finds out, and go with the last close at the latest. A compaction needs as much room
+as its output; a failed one changes nothing.
 
 # Volatile tables
 

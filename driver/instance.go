@@ -128,6 +128,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		Create:         full.Mode == "rwc",
 		GenerationSize: full.GenerationSize,
 		Sync:           syncMode(full.Sync),
+		NoCompaction:   full.Compact == "off",
 		Shards:         cfg.Shards, // 0: as many as there are
 		Events:         inst.events.publish,
 	})

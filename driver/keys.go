@@ -68,6 +68,8 @@ func word(name string, field func(*Config) *string, legal, later []string) confi
 var keys = func() []configKey {
 	sync := word("sync", func(c *Config) *string { return &c.Sync }, []string{"full", "normal", "off"}, nil)
 	sync.engine = true
+	compact := word("compact", func(c *Config) *string { return &c.Compact }, []string{"auto", "off"}, nil)
+	compact.engine = true
 	zone := word("time_zone", func(c *Config) *string { return &c.TimeZone }, nil, nil)
 	zone.other = func(v string) bool { _, err := time.LoadLocation(v); return v != "" && err == nil }
 	zone.hint = "UTC, Local or an IANA name such as Europe/Berlin"
@@ -121,6 +123,7 @@ var keys = func() []configKey {
 				return err
 			},
 		},
+		compact,
 		word("resident", func(c *Config) *string { return &c.Resident }, []string{"all", "keys"}, nil),
 		word("pushdown", func(c *Config) *string { return &c.Pushdown }, []string{"on", "off"}, nil),
 		word("time_format", func(c *Config) *string { return &c.TimeFormat },
@@ -143,7 +146,7 @@ var ephemeralKey = configKey{
 
 // laterKeys are the keys of the documented surface that do not work yet.
 var laterKeys = []string{
-	"timeline", "at", "compact", "index_catchup", "migrations",
+	"timeline", "at", "index_catchup", "migrations",
 }
 
 // findKey returns the key of that name.

@@ -90,9 +90,21 @@ func (s *Store) Checkpoint(ctx context.Context, progress Progress) error {
 	return wrapError("checkpoint", err)
 }
 
-// Compact is not yet available: it returns an error that is ErrNotAvailable,
-// and changes nothing.
-func (s *Store) Compact(context.Context, Progress) error { return notAvailable("compact", "Compact") }
+// Compact rewrites the log: what it holds up to the newest commit is replaced by
+// one record per row, and the files that held it are removed when no snapshot of
+// this process can be read from them any more, at the latest when the store is
+// closed. It runs as a job, which tidemark_jobs shows, beside readers and writers:
+// these wait for moments only. It waits for the write lock until ctx ends. When
+// nothing was written since the last one it does nothing. A failure leaves the log
+// as it was; without room it is ErrFull. A store in memory refuses it, having no
+// log. progress counts bytes of rows.
+func (s *Store) Compact(ctx context.Context, progress Progress) error {
+	store, err := s.inst.engine("compact")
+	if err != nil {
+		return err
+	}
+	return wrapError("compact", store.Compact(ctx, progress))
+}
 
 // GC is not yet available: it returns an error that is ErrNotAvailable, and
 // changes nothing.

@@ -162,7 +162,13 @@ func (c *checker) files(state *catalog.State) error {
 				_ = f.file.Close() // it was only read
 			}
 		}
+		for _, f := range r.base {
+			_ = f.file.Close() // it was only read
+		}
 	}()
+	if err := c.openBaseFiles(r, state); err != nil {
+		return err
+	}
 	c.open = map[uint64]extent{}
 	c.s.mu.Lock()
 	for _, g := range c.s.gens {
@@ -183,9 +189,14 @@ func (c *checker) files(state *catalog.State) error {
 			return err
 		}
 	}
-	last := LSN(0)
+	for _, f := range r.base {
+		if err := c.baseFile(f); err != nil {
+			return err
+		}
+	}
+	last := r.from
 	for _, l := range r.shards {
-		lsn := LSN(0)
+		lsn := r.from
 		for _, f := range l.files {
 			var err error
 			if lsn, err = c.file(r, l, f, lsn); err != nil {
@@ -258,13 +269,13 @@ func (c *checker) strays() error {
 	if len(strays) == 0 {
 		return nil
 	}
-	state, err := c.s.cat.State(c.ctx)
+	objects, err := c.s.cat.Objects(c.ctx)
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
 	named := map[string]bool{}
-	for _, g := range state.Generations {
-		named[g.Path] = true
+	for _, o := range objects {
+		named[o.Path] = true
 	}
 	for _, p := range strays {
 		if !named[p] {

@@ -40,7 +40,9 @@ func (c *checker) replay(r *recovery) error {
 			return err
 		}
 		if t.def.Durable {
-			c.compare(t, again.tables[i])
+			if err := c.compare(t, again.tables[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -53,11 +55,14 @@ func (c *checker) rewind(r *recovery) {
 			f.info, f.seal, f.end = newGeneration(f.cat).info, nil, f.start
 		}
 	}
+	for _, f := range r.base {
+		f.seal, f.end, f.schema = nil, f.start, 0
+	}
 	r.ended = c.ended
 }
 
 // compare reports the first difference between a table and its replay.
-func (c *checker) compare(have, want *Table) {
+func (c *checker) compare(have, want *Table) error {
 	differ := func(rowid int64, text string) {
 		c.report(Finding{Damage, "", 0, fmt.Sprintf("table %q: row %d %s", have.def.Name, rowid, text)})
 	}
@@ -69,16 +74,22 @@ func (c *checker) compare(have, want *Table) {
 		inMemory, inLog := a.Next(), b.Next()
 		switch {
 		case !inMemory && !inLog:
-			return
+			return nil
 		case !inLog || inMemory && a.Key() < b.Key():
 			differ(a.Key(), "is in memory and not in the log")
-			return
+			return nil
 		case !inMemory || a.Key() > b.Key():
 			differ(b.Key(), "is in the log and not in memory")
-			return
+			return nil
 		case a.Value() != b.Value():
-			differ(a.Key(), fmt.Sprintf("is %s in memory, %s in the log", describe(a.Value()), describe(b.Value())))
-			return
+			same, err := c.same(have, string(a.Value()), want, string(b.Value()), a.Key())
+			if err != nil {
+				return c.found(err)
+			}
+			if !same {
+				differ(a.Key(), fmt.Sprintf("is %s in memory, %s in the log", describe(a.Value()), describe(b.Value())))
+				return nil
+			}
 		}
 	}
 }

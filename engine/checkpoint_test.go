@@ -79,7 +79,7 @@ func checkpoint(t *testing.T, shards int) {
 		t.Errorf("%d seals", n)
 	}
 	sealedUpTo(t, s, s.Head().LSN())
-	checkGenerations(t, s.GenerationInfos(), s.Head().LSN())
+	checkGenerations(t, s, s.Head().LSN())
 	checkStore(t, s)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -218,7 +218,7 @@ func checkpointUnderLoad(t *testing.T, shards int) {
 	rows := next.Load()
 	wait(t, s, s.Head().LSN())
 	quiet(t, s)
-	checkGenerations(t, s.GenerationInfos(), s.Head().LSN())
+	checkGenerations(t, s, s.Head().LSN())
 	if got := count(s.Durable(), "t"); int64(got) != rows {
 		t.Errorf("%d rows of %d", got, rows)
 	}

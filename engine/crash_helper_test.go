@@ -248,9 +248,17 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 	if lsn < acked {
 		t.Errorf("%s: LSN %d, acknowledged was %d", at, lsn, acked)
 	}
-	checkGenerations(t, s.GenerationInfos(), lsn)
+	checkGenerations(t, s, lsn)
 	wait(t, s, update(t, s, createTable("after")))
 	state = dump(s.Durable())
+	if lsn%4 == 1 {
+		if err := s.Compact(context.Background(), nil); err != nil {
+			t.Errorf("%s: compacting: %v", at, err)
+		}
+		if got := dump(s.Durable()); got != state {
+			t.Errorf("%s: after a compaction:\n%s\nwant:\n%s", at, got, state)
+		}
+	}
 	checkStore(t, s)
 	if err := s.Close(); err != nil {
 		t.Errorf("%s: close: %v", at, err)

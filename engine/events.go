@@ -37,6 +37,10 @@ const (
 	// EventMemoryFull: Err kept a write from being done, and Table is the largest
 	// one. It comes once per table in the life of a store.
 	EventMemoryFull
+	// EventCompacted: the log up to LSN is replaced by Bytes of one record per row.
+	EventCompacted
+	// EventCollected: File, of Bytes, was removed: nothing needs it any more.
+	EventCollected
 )
 
 var eventNames = [...]string{
@@ -52,6 +56,8 @@ var eventNames = [...]string{
 	EventPoisoned:         "poisoned",
 	EventEphemeral:        "durable tables of this store are in memory and end with it",
 	EventMemoryFull:       "memory budget used up",
+	EventCompacted:        "compacted",
+	EventCollected:        "collected",
 }
 
 // String names the kind.

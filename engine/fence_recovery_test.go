@@ -343,7 +343,7 @@ func TestFenceCutBySeals(t *testing.T) {
 		}
 	}
 	quiet(t, s)
-	checkGenerations(t, s.GenerationInfos(), s.Head().LSN())
+	checkGenerations(t, s, s.Head().LSN())
 	checkStore(t, s)
 	must(t, s.Close())
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -13,6 +14,7 @@ type source struct {
 	objects *objects
 	staged  []row.Record // by position; of the transaction the table is seen from
 	bytes   int64        // of the staged records
+	lease   *lease       // on the files that its locators may name
 }
 
 // source returns that of a published table, nil when its rows are in memory: those
@@ -21,7 +23,16 @@ func (o *objects) source(def *TableDef) *source {
 	if o == nil || def.Resident != ResidentKeys {
 		return nil
 	}
-	return &source{objects: o}
+	return &source{objects: o, lease: o.lease.Load()}
+}
+
+// published returns the source of a table whose rows are all filed: the one it
+// was made of, without what a transaction holds.
+func (s *source) published() *source {
+	if s == nil || s.staged == nil && s.bytes == 0 {
+		return s
+	}
+	return &source{objects: s.objects, lease: s.lease}
 }
 
 // row returns the row of a locator.
@@ -37,6 +48,12 @@ func (s *source) row(def *TableDef, rowid int64, loc row.Record) (row.Record, er
 // down to the whole row; the first value seen of a column is the one. Nobody
 // else follows a chain.
 func (s *source) fold(def *TableDef, rowid int64, p rowPlace, w *window) (row.Record, error) {
+	rec, err := s.follow(def, rowid, p, w)
+	runtime.KeepAlive(s) // and its lease, until the last file was read
+	return rec, err
+}
+
+func (s *source) follow(def *TableDef, rowid int64, p rowPlace, w *window) (row.Record, error) {
 	if p.kind == staged {
 		if p.off >= int64(len(s.staged)) {
 			return "", fmt.Errorf("engine: row %d of table %q is staged at %d of %d", rowid, def.Name, p.off, len(s.staged))

@@ -32,6 +32,8 @@ type generation struct {
 	start  int64    // end of the header
 	least  LSN      // no commit before it lies in the file
 
+	gone bool // the base stands for it; guarded by Store.mu once the store is open
+
 	recovered int64 // end of what the open found in the file, all of it synced
 
 	// The write end, guarded by the write lock.
@@ -140,6 +142,10 @@ func (s *Store) make(g *generation, epoch uint64, first LSN) (err error) {
 	if err := b.Header(s.header(g, first)); err != nil {
 		return err
 	}
+	// A failed sync of a directory is told once, and to whoever asked: he must be the
+	// one who made the entry.
+	s.entries.Lock()
+	defer s.entries.Unlock()
 	if err := s.mkdirs(path.Dir(g.path)); err != nil {
 		return fmt.Errorf("engine: directory of %s: %w", g.path, err)
 	}

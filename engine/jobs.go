@@ -9,15 +9,18 @@ import (
 	"github.com/tidemarkdb/tidemark/catalog"
 )
 
-// JobCheckpoint is the kind of a job that runs Checkpoint.
-const JobCheckpoint = "checkpoint"
+// Kinds of jobs, by the method that they run.
+const (
+	JobCheckpoint = "checkpoint"
+	JobCompact    = "compact"
+)
 
 // Job is a piece of administrative work, as the catalog keeps it.
 type Job = catalog.Job
 
 // JobRequest says what RunJob is to do.
 type JobRequest struct {
-	Kind   string // JobCheckpoint
+	Kind   string // JobCheckpoint or JobCompact
 	Target string // what it is done to; "" is the whole store
 	// LockTimeout bounds each wait for the write lock: past it the job fails
 	// with ErrBusy. 0 waits until the context ends, a negative one not at all.
@@ -66,7 +69,7 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 	}
 	s.jobs.live[job.ID] = &live
 	s.jobs.mu.Unlock()
-	failure := work(ctx, func(done, total int64) {
+	failure := work(ctx, job.ID, func(done, total int64) {
 		s.jobs.mu.Lock()
 		live.Done, live.Total = done, total
 		s.jobs.mu.Unlock()
@@ -92,9 +95,9 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 }
 
 // workOf returns what a job does.
-func (s *Store) workOf(r JobRequest) (func(context.Context, func(done, total int64)) error, error) {
-	if r.Kind != JobCheckpoint {
-		return nil, fmt.Errorf("%w: kind %q, must be %q", ErrJob, r.Kind, JobCheckpoint)
+func (s *Store) workOf(r JobRequest) (func(context.Context, int64, func(done, total int64)) error, error) {
+	if r.Kind != JobCheckpoint && r.Kind != JobCompact {
+		return nil, fmt.Errorf("%w: kind %q, must be %q or %q", ErrJob, r.Kind, JobCheckpoint, JobCompact)
 	}
 	if s.opts.Memory {
 		return nil, ErrInMemory
@@ -102,7 +105,10 @@ func (s *Store) workOf(r JobRequest) (func(context.Context, func(done, total int
 	if r.Target != "" {
 		return nil, fmt.Errorf("%w: a %s has no target, it is of the whole store", ErrJob, r.Kind)
 	}
-	return func(ctx context.Context, progress func(done, total int64)) error {
+	return func(ctx context.Context, id int64, progress func(done, total int64)) error {
+		if r.Kind == JobCompact {
+			return s.compact(ctx, id, r.LockTimeout, progress)
+		}
 		return s.checkpoint(ctx, r.LockTimeout, progress)
 	}, nil
 }

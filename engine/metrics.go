@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Metrics are counters since Open and the present positions of the log.
 type Metrics struct {
@@ -19,6 +22,13 @@ type Metrics struct {
 	Projections uint64 // of the schema into the catalog
 
 	Publications uint64 // of cuts as the timeline's head
+
+	Compactions    uint64
+	CompactedBytes int64         // written by them
+	CompactTime    time.Duration // that they took
+	CompactPause   time.Duration // the longest that one kept writers waiting at once
+	CollectedFiles uint64        // removed, since nothing needs them any more
+	CollectedBytes int64
 
 	VolatileCommits uint64 // of transactions that wrote only volatile tables
 

@@ -29,6 +29,8 @@ type objects struct {
 	mu       sync.Mutex
 	list     atomic.Pointer[[]*object] // by slot; copied to be changed
 	byID     map[uint64]uint32         // guarded by mu
+	free     []uint32                  // slots without an object; guarded by mu
+	lease    leases
 
 	pace    pace
 	opening sync.RWMutex // read-held while a sealed file is opened or changes over: close waits
@@ -50,6 +52,7 @@ type object struct {
 func newObjects(fs vfs.FS) *objects {
 	o := &objects{fs: fs, byID: map[uint64]uint32{}, pace: pace{now: time.Now}}
 	o.list.Store(new([]*object))
+	o.lease.next()
 	return o
 }
 
@@ -61,13 +64,9 @@ func (o *objects) add(g *generation) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	old := *o.list.Load()
-	g.slot = uint32(len(old))
 	ob := &object{path: g.path, check: wal.NewChecker(g.salt)}
 	ob.reader.Store(&objectReader{ReaderAt: g.file})
-	list := append(old[:len(old):len(old)], ob)
-	o.list.Store(&list)
-	o.byID[g.object] = g.slot
+	o.place(g, ob)
 }
 
 // look notes the slot of a generation if its file is known.
@@ -85,7 +84,7 @@ func (o *objects) look(g *generation) (known bool) {
 // closed: readers open it themselves from now on.
 func (o *objects) sealed(g *generation) {
 	list := *o.list.Load()
-	if int(g.slot) >= len(list) {
+	if int(g.slot) >= len(list) || list[g.slot] == nil {
 		return
 	}
 	if r := list[g.slot].reader.Load(); r != nil && r.own == nil {
@@ -103,7 +102,9 @@ func (o *objects) close() error {
 	defer o.mu.Unlock()
 	var errs []error
 	for _, ob := range *o.list.Load() {
-		errs = append(errs, o.release(ob.reader.Swap(nil), nil))
+		if ob != nil {
+			errs = append(errs, o.release(ob.reader.Swap(nil), nil))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -111,7 +112,7 @@ func (o *objects) close() error {
 // at returns the object of a slot.
 func (o *objects) at(slot uint32) (*object, error) {
 	list := *o.list.Load()
-	if int(slot) >= len(list) {
+	if int(slot) >= len(list) || list[slot] == nil {
 		return nil, fmt.Errorf("engine: a locator names file %d of %d", slot, len(list))
 	}
 	return list[slot], nil

@@ -43,6 +43,14 @@ type Options struct {
 	// bound. BudgetSource is where it is from, for messages.
 	MemoryBudget int64
 	BudgetSource string
+	// NoCompaction leaves the log as long as it grows, but for calls of Compact. Else
+	// it is rewritten in the background when it uses more than CompactFloor (4 MiB)
+	// and more than CompactRatio (3) times what its live rows take, or when
+	// CompactGarbage (64 MiB, and no less than the live rows) of it is garbage.
+	NoCompaction   bool
+	CompactFloor   int64
+	CompactRatio   float64
+	CompactGarbage int64
 	// Events, when set, is told what happens. It is called on the engine's own
 	// goroutines and must neither block nor call the Store.
 	Events func(Event)
@@ -56,6 +64,15 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.GenerationSize == 0 {
 		o.GenerationSize = DefaultGenerationSize
+	}
+	if o.CompactFloor == 0 {
+		o.CompactFloor = defaultCompactFloor
+	}
+	if o.CompactRatio == 0 {
+		o.CompactRatio = defaultCompactRatio
+	}
+	if o.CompactGarbage == 0 {
+		o.CompactGarbage = defaultCompactGarbage
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -79,6 +96,10 @@ func (o Options) Validate() error {
 		return fmt.Errorf("engine: Options.Sync is %d: must be SyncFull, SyncNormal or SyncOff", o.Sync)
 	case o.Shards < 0 || o.Shards > MaxShards:
 		return fmt.Errorf("engine: Options.Shards is %d: must be between 1 and %d", o.Shards, MaxShards)
+	case o.CompactFloor < 0 || o.CompactGarbage < 0:
+		return fmt.Errorf("engine: Options.CompactFloor is %d and CompactGarbage %d: must not be negative", o.CompactFloor, o.CompactGarbage)
+	case o.CompactRatio != 0 && !(o.CompactRatio >= 1):
+		return fmt.Errorf("engine: Options.CompactRatio is %v: must be at least 1", o.CompactRatio)
 	case o.GenerationSize != 0 && (o.GenerationSize < minGenerationSize || o.GenerationSize > maxGenerationSize):
 		return fmt.Errorf("engine: Options.GenerationSize is %d: must be between %d and %d",
 			o.GenerationSize, int64(minGenerationSize), int64(maxGenerationSize))

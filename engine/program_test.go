@@ -189,7 +189,7 @@ func (p *program) run(t testing.TB, transactions int) {
 			tx.Rollback()
 		}
 		p.last = p.r.commit(t, p.s, p.transaction)
-		switch p.rng.IntN(14) {
+		switch p.rng.IntN(16) {
 		case 0, 1, 2, 3:
 			p.settle(t)
 		case 4, 5, 6:
@@ -209,6 +209,11 @@ func (p *program) run(t testing.TB, transactions int) {
 			must(t, p.s.Close())
 			p.acked()
 			p.s = p.r.open(t)
+		case 10:
+			p.settle(t)
+			p.count["compaction"]++
+			must(t, p.s.Compact(context.Background(), nil))
+			p.acked()
 		case 9:
 			if p.r.sched != nil { // whose time costs nothing
 				p.count["pause"]++

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -40,6 +41,13 @@ func (r *root) totals() (t totals) {
 type cut struct {
 	mark
 	totals
+	*captured // unless nobody wants it
+}
+
+// captured is what a compaction needs of a cut.
+type captured struct {
+	state *root
+	bytes map[TableID]int64 // Store.logBytes at the cut
 }
 
 // publisher is what is not in the head yet. Guarded by Store.mu; only the sealer
@@ -48,6 +56,8 @@ type publisher struct {
 	head    catalog.Timeline
 	cuts    []cut         // taken and not published, oldest first
 	waiting []*generation // rotated away from and not in the head, in log order
+	wanted  bool          // somebody wants to compact the next cut that is published
+	taken   *cut          // which is this one
 	stuck   error         // why the last attempt failed; the next cut, a checkpoint or the next open tries again
 
 	// left is an attempt that failed and is still in the catalog, since giving it
@@ -86,11 +96,23 @@ func (p *publisher) clear(ctx context.Context) error {
 // holds the write lock and mu.
 func (s *Store) takeCut() {
 	head, p := s.head.Load(), &s.pub
-	if n := len(p.cuts); n > 0 && p.cuts[n-1].lsn == head.lsn || LSN(p.head.LSN) >= head.lsn {
+	if LSN(p.head.LSN) >= head.lsn {
 		return
 	}
-	p.cuts = append(p.cuts, cut{mark{head.lsn, head.schema}, head.totals()})
-	p.stuck = nil
+	n := len(p.cuts)
+	if n == 0 || p.cuts[n-1].lsn != head.lsn {
+		p.cuts = append(p.cuts, cut{mark{head.lsn, head.schema}, head.totals(), nil})
+		p.stuck = nil
+		n++
+	}
+	if p.wanted {
+		p.cuts[n-1].captured = s.capture(head)
+	}
+}
+
+// capture keeps a state to be compacted. The caller holds the write lock and mu.
+func (s *Store) capture(state *root) *captured {
+	return &captured{state, maps.Clone(s.logBytes)}
 }
 
 // readyCut returns the newest cut whose generations are all sealed. Older ones need
@@ -110,6 +132,8 @@ func (s *Store) readyCut() (cut, bool) {
 
 // publish makes a cut the head.
 func (s *Store) publish(ctx context.Context, c cut) error {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	s.mu.Lock()
 	head := s.pub.head
 	var gens []*generation
@@ -150,6 +174,9 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 	}
 	s.mu.Lock()
 	s.pub.head = adopted.Head
+	if s.pub.wanted && c.captured != nil {
+		s.pub.wanted, s.pub.taken = false, &c
+	}
 	s.pub.waiting = slices.DeleteFunc(s.pub.waiting, func(g *generation) bool { return g.info.LastLSN <= c.lsn })
 	s.pub.cuts = slices.DeleteFunc(s.pub.cuts, func(o cut) bool { return o.lsn <= c.lsn })
 	s.stats.Publications++

@@ -26,6 +26,8 @@ import (
 type recovery struct {
 	s      *Store
 	replay *replay
+	base   []*baseLog        // the files the head begins with
+	from   LSN               // the commit they are the state of
 	shards []*shardLog       // by ordinal
 	last   LSN               // last commit replayed
 	synced LSN               // highest LSN that anything intact says was synced
@@ -80,10 +82,10 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	}
 	s.durable.Store(root)
 	s.synced.Store(root.mark())
-	s.pub.head = state.Timeline
+	s.pub.head, s.compactor.since = state.Timeline, LSN(state.BaseLSN)
 	s.head.Store(root)
 	s.stats.RecoveredBytes = r.read
-	r.sizes.addTo(s.logBytes)
+	s.rowBytes = r.sizes.addTo(s.logBytes)
 	if err := s.removeStrays(); err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		g.native = sumOf(c.Fingerprint)
 		switch {
 		case c.State == catalog.GenerationCollected, c.Generation < l.cat.ReplayFrom && !c.InHead:
-			g.info = sealedInfo(g.info, &c)
+			g.info, g.gone = sealedInfo(g.info, &c), true
 			l.cut = max(l.cut, g.info.LastLSN)
 		case c.Generation > l.cat.CurrentGeneration || l.cat.WriterEpoch == 0:
 			// The catalog names a generation current only after its file is
@@ -130,6 +132,9 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		if err := l.open(s); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.openBase(state); err != nil {
+		return nil, err
 	}
 	r.head = &state.Timeline
 	r.replay.budget, r.replay.source = s.opts.MemoryBudget, s.opts.BudgetSource

@@ -54,6 +54,11 @@ func (r *recovery) finish(ctx context.Context) error {
 			return fmt.Errorf("engine: %w", err)
 		}
 	}
+	for _, f := range r.base {
+		if err := f.close(); err != nil {
+			return err
+		}
+	}
 	return r.settle(ctx, open)
 }
 

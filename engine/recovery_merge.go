@@ -12,6 +12,9 @@ import (
 // merge replays the commits of all shards in the order of their LSNs, up to
 // the first one that is not whole.
 func (r *recovery) merge() error {
+	if err := r.loadBase(); err != nil {
+		return err
+	}
 	for _, l := range r.shards {
 		if err := r.pull(l); err != nil {
 			return err

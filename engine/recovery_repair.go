@@ -128,8 +128,10 @@ func (s *Store) holdsCommits(name string) error {
 func (s *Store) strays() ([]string, error) {
 	s.mu.Lock()
 	named := make(map[string]bool, len(s.gens))
-	for _, g := range s.gens {
-		named[g.path] = true
+	for _, list := range [][]*generation{s.gens, s.base} {
+		for _, g := range list {
+			named[g.path] = true
+		}
 	}
 	s.mu.Unlock()
 	var found []string

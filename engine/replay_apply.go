@@ -54,8 +54,9 @@ type replayTable struct {
 	rows   replayRows // if owned
 	sum    row.Sum    // of the rows, and their number; of a keys table what commits claim
 	count  int64
-	owned  bool // some rows are not base's
-	stale  bool // base does not show rows
+	live   int64 // see Table.live; of a keys table the second pass finds it
+	owned  bool  // some rows are not base's
+	stale  bool  // base does not show rows
 
 	weight  int64
 	touched bool
@@ -71,7 +72,7 @@ func newReplay(base *root) *replay {
 }
 
 func newReplayTable(t *Table) *replayTable {
-	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, keys: t.src != nil, sum: t.sum, count: int64(t.Len())}
+	return &replayTable{def: t.def, colIDs: t.def.columnIDs(), base: t, keys: t.src != nil, sum: t.sum, count: int64(t.Len()), live: t.live}
 }
 
 func damaged(offset int64, format string, args ...any) error {
@@ -167,6 +168,7 @@ func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
 		return nil
 	}
 	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, d.Rowid, old))
+	t.live -= liveSize(t.def, d.Rowid, old)
 	r.pos.forget(d.Table, d.Rowid)
 	return nil
 }
@@ -202,10 +204,12 @@ func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) 
 func (r *replay) set(t *replayTable, rowid int64, rec row.Record, from logBlock) {
 	if old, found := t.rows.set(rowid, rec, from); found {
 		t.tally.sum = t.tally.sum.Sub(r.sumOf(t, rowid, old))
+		t.live -= liveSize(t.def, rowid, old)
 	} else {
 		t.tally.rows++
 	}
 	t.tally.sum = t.tally.sum.Add(r.sumOf(t, rowid, rec))
+	t.live += liveSize(t.def, rowid, rec)
 }
 
 func (r *replay) sumOf(t *replayTable, rowid int64, rec row.Record) row.Sum {

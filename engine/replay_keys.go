@@ -47,9 +47,11 @@ func (r *replay) deltaPlace(t *replayTable, d wal.Delta, old row.Record, offset 
 // secondPass completes a keys table: its indexes and the proof of its sum.
 func (r *replay) secondPass(t *replayTable, n *Table) error {
 	var sum row.Sum
+	n.live = 0
 	var equal error // two rows are, in a unique index
 	err := n.buildIndexes(n.allIndexes(), func(rowid int64, rec row.Record) {
 		sum = sum.Add(r.sumOf(t, rowid, rec))
+		n.live += liveSize(t.def, rowid, rec)
 	}, func(ix *IndexDef, rows [2]int64) error {
 		equal = r.twins(n, ix, rows)
 		return equal

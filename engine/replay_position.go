@@ -21,7 +21,11 @@ type rowPosition struct {
 
 const noPosition = -1
 
+// record notes a row's last record. No positions note nothing.
 func (p *positions) record(table uint64, rowid, offset int64) {
+	if p == nil {
+		return
+	}
 	k := rowKey{table, rowid}
 	switch {
 	case p.known == nil:

@@ -10,6 +10,7 @@ func (r *replay) root() (*root, error) {
 			}
 		}
 		out.tables[i] = t.base
+		out.live += t.base.live
 	}
 	out.weigh()
 	return out, nil
@@ -22,7 +23,7 @@ func (r *replay) materialise(t *replayTable) error {
 		rows = t.rows.give()
 		t.rows, t.owned = replayRows{}, false
 	}
-	n := &Table{def: t.def, rows: rows, src: r.objects.source(t.def), indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum}
+	n := &Table{def: t.def, rows: rows, src: r.objects.source(t.def), indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum, live: t.live}
 	if t.keys {
 		if err := r.secondPass(t, n); err != nil {
 			return err

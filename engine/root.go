@@ -8,6 +8,7 @@ type root struct {
 	tables  []*Table // by slot of the schema
 	objects *objects // that rows of keys tables are read from
 	memory  int64    // estimate of what the tables take, see budget.go
+	live    int64    // bytes that a compaction would write of all rows
 }
 
 func emptyRoot(o *objects) *root { return &root{schema: newSchema(0, nil), objects: o} }

@@ -134,7 +134,7 @@ func TestUnequalRotation(t *testing.T) {
 				t.Errorf("shard %d is ahead, %d was full: %+v", ahead, full, g)
 			}
 		}
-		checkGenerations(t, infos, s.Head().LSN())
+		checkGenerations(t, s, s.Head().LSN())
 		checkStore(t, s)
 		must(t, s.Close())
 	}

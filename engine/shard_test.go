@@ -120,7 +120,7 @@ func TestEmptyShards(t *testing.T) {
 				t.Errorf("the empty shard has %+v", g)
 			}
 		}
-		checkGenerations(t, s.GenerationInfos(), s.Head().LSN())
+		checkGenerations(t, s, s.Head().LSN())
 	}
 	check()
 	must(t, s.Close())

@@ -47,7 +47,7 @@ type gotRow struct {
 
 // newStaging returns one for a table.
 func newStaging(t *Table) *staging {
-	s := &staging{source: source{objects: t.src.objects}}
+	s := &staging{source: *t.src.published()}
 	if _, loc, ok := t.rows.Max(); ok {
 		if p, err := parseLocator(string(loc)); err == nil {
 			s.near = p

@@ -57,14 +57,24 @@ type Store struct {
 	stats  Metrics
 	told   LSN // what LOCK says
 	// logBytes counts the row frames of each table, dropped ones included.
-	logBytes map[TableID]int64
+	logBytes  map[TableID]int64
+	rowBytes  int64         // sum of logBytes
+	base      []*generation // the files that the head begins with, see base.go
+	replaced  []replaced    // files that only old states may be read from
+	compactor compactor
+
+	entries    sync.Mutex // held from making or removing an entry of a directory to its sync
+	publishing sync.Mutex // held by whoever changes the head in the catalog; taken before mu
 
 	ddls     atomic.Int64 // commits in chores.awaiting
 	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
 	poisoned chan struct{}
 	closing  chan struct{}
-	syncing  sync.WaitGroup // the syncer
-	loops    sync.WaitGroup // housekeeper and sealer
+	// untilClose ends when closing is closed, by endWork.
+	untilClose context.Context
+	endWork    context.CancelFunc
+	syncing    sync.WaitGroup // the syncer
+	loops      sync.WaitGroup // housekeeper, sealer and compactor
 }
 
 // Open opens the store in o.Dir for reading and writing, creates it if there
@@ -104,12 +114,17 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 	s.publishAtOpen(ctx)
+	s.sweepAtOpen(ctx)
 	s.writeLock(s.synced.Load().lsn)
 	s.syncing.Add(1)
-	s.loops.Add(2)
+	s.loops.Add(3)
 	go s.syncLoop()
 	go s.housekeep()
 	go s.sealLoop()
+	go s.compactLoop()
+	s.mu.Lock()
+	s.compactIfDue()
+	s.mu.Unlock()
 	return s, nil
 }
 
@@ -126,6 +141,12 @@ func newStore(o Options) *Store {
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]*awaited{}
 	s.chores.sealed = make(chan struct{})
+	s.untilClose, s.endWork = context.WithCancel(context.Background())
+	s.compactor = compactor{
+		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},
+		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+	}
+	s.objects.lease.ended = s.compactor.signal
 	return s
 }
 
@@ -268,11 +289,14 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	close(s.closing)
 	s.mu.Unlock()
+	s.endWork()
 	s.jobs.running.Wait()
 	s.stopLoops()
 	err := s.Poisoned()
 	if err == nil {
-		err = s.writeCloseMarks()
+		if err = s.writeCloseMarks(); err == nil {
+			s.sweepAtClose(context.Background())
+		}
 	}
 	return errors.Join(err, s.abandon(context.Background()))
 }
@@ -330,11 +354,14 @@ func (s *Store) writeCloseMarks() error {
 
 // abandon closes whatever is open and writes nothing to the log.
 func (s *Store) abandon(ctx context.Context) error {
+	s.endWork()
 	errs := []error{s.objects.close()}
-	for _, g := range s.gens {
-		if g.file != nil {
-			errs = append(errs, g.file.Close())
-			g.file = nil
+	for _, list := range [][]*generation{s.gens, s.base} {
+		for _, g := range list {
+			if g.file != nil {
+				errs = append(errs, g.file.Close())
+				g.file = nil
+			}
 		}
 	}
 	if s.cat != nil {

@@ -120,7 +120,8 @@ func eventually(t testing.TB, what string, cond func() bool) {
 func loopsRunning() int {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	return strings.Count(string(buf), "engine.(*Store).syncLoop") + strings.Count(string(buf), "engine.(*Store).housekeep") + strings.Count(string(buf), "engine.(*Store).sealLoop")
+	return strings.Count(string(buf), "engine.(*Store).syncLoop") + strings.Count(string(buf), "engine.(*Store).housekeep") + strings.Count(string(buf), "engine.(*Store).sealLoop") +
+		strings.Count(string(buf), "engine.(*Store).compactLoop")
 }
 
 // update runs f in a transaction and returns its LSN without waiting for it.

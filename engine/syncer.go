@@ -93,7 +93,8 @@ func (s *Store) appended(next *root, ddl bool, dropped uint64) {
 	}
 	s.stats.appended(records, bytes)
 	s.stats.RowsDropped += dropped
-	sizes.addTo(s.logBytes)
+	s.rowBytes += sizes.addTo(s.logBytes)
+	s.compactIfDue()
 	if ddl {
 		s.awaitProjection(next.lsn)
 	}

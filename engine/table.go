@@ -15,6 +15,7 @@ type Table struct {
 	src     *source      // of a keys table, whose rows tree has locators; else nil
 	indexes []*indexTree // beside def.Indexes
 	sum     row.Sum      // of a durable table's rows, kept up to date by commits
+	live    int64        // bytes that a compaction would write of them, see liveSize
 }
 
 func newTable(def *TableDef, o *objects) *Table {

@@ -61,12 +61,15 @@ func (b *tableBytes) frame(kind wal.Kind, payload []byte, size int64) {
 	}
 }
 
-// addTo adds the sums to a map.
-func (b *tableBytes) addTo(m map[TableID]int64) {
+// addTo adds the sums to a map and returns their total.
+func (b *tableBytes) addTo(m map[TableID]int64) (total int64) {
 	if b.bytes > 0 {
 		m[b.last] += b.bytes
 	}
+	total = b.bytes
 	for t, n := range b.all {
 		m[t] += n
+		total += n
 	}
+	return total
 }

@@ -180,6 +180,7 @@ func (t *txState) finish() *root {
 		} else {
 			r.tables[i] = t.slots[i].base
 		}
+		r.live += r.tables[i].live
 	}
 	t.discard()
 	return r

@@ -25,7 +25,7 @@ func (t *txState) tally() {
 	}
 	colIDs := make([][]uint32, len(t.tables))
 	for i, h := range t.tables {
-		*h.tally = tally{}
+		*h.tally, *h.live = tally{}, 0
 		colIDs[i] = h.def.columnIDs()
 	}
 	var scratch []byte
@@ -42,10 +42,12 @@ func (t *txState) tally() {
 		if o.kind != opInsert {
 			h.tally.rows--
 			h.tally.sum = h.tally.sum.Sub(row.RowSum(id, o.rowid, colIDs[o.table], o.old, alias, &scratch))
+			*h.live -= liveSize(h.def, o.rowid, o.old)
 		}
 		if o.kind != opDelete {
 			h.tally.rows++
 			h.tally.sum = h.tally.sum.Add(row.RowSum(id, o.rowid, colIDs[o.table], o.new, alias, &scratch))
+			*h.live += liveSize(h.def, o.rowid, o.new)
 		}
 	}
 	t.tallied = t.stamp + 1

@@ -33,7 +33,7 @@ func (t *txState) encodeShards(a *appender) error {
 	final := t.finalHandles()
 	colIDs := make([][]uint32, len(t.tables))
 	for i, h := range t.tables {
-		*h.tally = tally{}
+		*h.tally, *h.live = tally{}, 0
 		colIDs[i] = h.def.columnIDs()
 	}
 	a.tallies = slices.Grow(a.tallies[:0], n*len(t.tables))[:n*len(t.tables)]
@@ -58,10 +58,12 @@ func (t *txState) encodeShards(a *appender) error {
 		if o.kind != opInsert {
 			sum.rows--
 			sum.sum = sum.sum.Sub(row.RowSum(id, o.rowid, colIDs[o.table], o.old, def.RowidAlias, &scratch))
+			*h.live -= liveSize(def, o.rowid, o.old)
 		}
 		if o.kind != opDelete {
 			sum.rows++
 			sum.sum = sum.sum.Add(row.RowSum(id, o.rowid, colIDs[o.table], o.new, def.RowidAlias, &scratch))
+			*h.live += liveSize(def, o.rowid, o.new)
 		}
 		var err error
 		switch {

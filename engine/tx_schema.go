@@ -84,7 +84,7 @@ func (t *txState) carry(def *TableDef) (txSlot, error) {
 		return txSlot{}, err
 	}
 	h := newTxTable(t, now)
-	h.tally, h.st = was.h.tally, was.h.st
+	h.tally, h.live, h.st = was.h.tally, was.h.live, was.h.st
 	if h.writable = was.h.writable; h.writable {
 		h.dirty = true
 		h.findMax()
@@ -94,7 +94,7 @@ func (t *txState) carry(def *TableDef) (txSlot, error) {
 
 // current puts a handle's trees together without copying them.
 func (h *TxTable) current() *Table {
-	t := &Table{def: h.def, rows: h.rows, src: h.source(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
+	t := &Table{def: h.def, rows: h.rows, src: h.source(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum, live: h.base.live}
 	for i := range h.indexes {
 		t.indexes[i] = h.indexes[i].tree
 	}
@@ -104,7 +104,7 @@ func (h *TxTable) current() *Table {
 // redefine returns the table under another definition: same rows, indexes
 // that both have, and new ones built.
 func (t *Table) redefine(def *TableDef) (*Table, error) {
-	n := &Table{def: def, rows: t.rows, src: t.src, indexes: make([]*indexTree, len(def.Indexes)), sum: t.sum}
+	n := &Table{def: def, rows: t.rows, src: t.src, indexes: make([]*indexTree, len(def.Indexes)), sum: t.sum, live: t.live}
 	var missing []int
 	for i, ix := range def.Indexes {
 		if _, pos := t.def.Index(ix.ID); pos >= 0 {

@@ -39,11 +39,12 @@ type TxTable struct {
 	weight int64 // what memory was when the transaction's estimate was made
 
 	tally *tally // shared with the handles it replaces
+	live  *int64 // what the transaction adds to Table.live; shared as well
 }
 
 // newTxTable makes a handle over a published table.
 func newTxTable(t *txState, base *Table) *TxTable {
-	h := &TxTable{tx: t, seq: uint32(len(t.tables)), def: base.def, base: base, rows: base.rows, tally: new(tally)}
+	h := &TxTable{tx: t, seq: uint32(len(t.tables)), def: base.def, base: base, rows: base.rows, tally: new(tally), live: new(int64)}
 	if base.src != nil {
 		h.st = newStaging(base)
 	}
@@ -267,7 +268,7 @@ func (h *TxTable) freeze() *Table {
 		return h.base
 	}
 	if h.view == nil || h.dirty {
-		h.view = &Table{def: h.def, rows: h.rows.IsoCopy(), src: h.source(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum}
+		h.view = &Table{def: h.def, rows: h.rows.IsoCopy(), src: h.source(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum, live: h.base.live}
 		for i := range h.indexes {
 			h.view.indexes[i] = h.indexes[i].tree.IsoCopy()
 		}
@@ -290,7 +291,7 @@ func (h *TxTable) publish() *Table {
 	if !h.writable {
 		return h.base
 	}
-	t := &Table{def: h.def, rows: h.rows, src: h.tx.base.objects.source(h.def), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum.Add(h.tally.sum)}
+	t := &Table{def: h.def, rows: h.rows, src: h.base.src.published(), indexes: make([]*indexTree, len(h.indexes)), sum: h.base.sum.Add(h.tally.sum), live: h.base.live + *h.live}
 	for i := range h.indexes {
 		t.indexes[i] = h.indexes[i].tree
 	}

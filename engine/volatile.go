@@ -47,9 +47,20 @@ func (t *Tx) commitVolatile() LSN {
 	if p.cause != nil {
 		return base.lsn + 1 // never appended: WaitDurable tells why
 	}
-	s.head.Store(next)
 	s.stats.VolatileCommits++
 	s.stats.RowsDropped += t.dropped
+	visible := s.durable.Load()
+	pending := t.earlier || base.schema != visible.schema || slices.ContainsFunc(touched, func(id TableID) bool { return base.table(id) != visible.table(id) })
+	return s.follow(base, next, written, pending)
+}
+
+// follow makes next, which is in no log, the head behind base, and returns the
+// commit to wait for. Of base it has all tables but the written ones. It is visible
+// at once unless it is pending: made of what is not durable yet. The caller holds
+// the write lock and mu, and the engine is not poisoned.
+func (s *Store) follow(base, next *root, written []*Table, pending bool) LSN {
+	p := &s.pipe
+	s.head.Store(next)
 	visible := s.durable.Load()
 	newest := p.newest()
 	if s.opts.Sync != SyncFull || newest == nil {
@@ -57,7 +68,6 @@ func (t *Tx) commitVolatile() LSN {
 		return next.lsn
 	}
 	newest.root = next
-	pending := t.earlier || base.schema != visible.schema || slices.ContainsFunc(touched, func(id TableID) bool { return base.table(id) != visible.table(id) })
 	if pending {
 		return newest.last.lsn
 	}

@@ -42,6 +42,7 @@ var commands = []command{
 	{"inspect", "DIR", "show tables, generations, objects and pins", runInspect},
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
+	{"compact", "DIR", "rewrite the log: one record per row", runCompact},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
 	{"bench", "residency [flags]", "compare resident=all, resident=keys and plain SQLite under limits of memory", runBench},
 	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
@@ -49,7 +50,7 @@ var commands = []command{
 
 // laterCommands are named by the documentation and do nothing yet.
 var laterCommands = []string{
-	"backup", "restore", "compact", "gc", "branch", "migrate",
+	"backup", "restore", "gc", "branch", "migrate",
 }
 
 // run executes one command line and returns the exit status.

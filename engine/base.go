@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/wal"
+)
+
+// The base is what a compaction leaves: the state of one commit in files of their
+// own, one whole record per row and nothing else. A base file is a .kv object like
+// a generation and has the same frames:
+//
+//	header   of shard 0 and generation 0, which no log has; its first LSN is the
+//	         commit that the base is the state of
+//	schema   in the first file only: see base_schema.go
+//	put      table after table in the order of their ids, the rows of each in the
+//	         order of theirs, by the definitions of that schema
+//	footer   per table how many records there are, and what they add up to
+//
+// What one file has of a table is a fragment. There are no commits: the files of
+// a base stand for it together, and the catalog names all or none of them. A large
+// base is cut into files of about the size of a generation, between any two rows.
+//
+// A row of a keys table is read from a base file as from any other.
+
+// fragment is what a base file has of a table; table 0 is the schema.
+type fragment struct {
+	table TableID
+	rows  int64
+	sum   row.Sum
+	bytes int64 // of its frames
+}
+
+// baseFile is a file that was written and sealed.
+type baseFile struct {
+	*generation
+	fragments []fragment
+}
+
+// sum is what the rows of the file add up to.
+func (f *baseFile) sum() (sum row.Sum) {
+	for _, x := range f.fragments {
+		sum = sum.Add(x.sum)
+	}
+	return sum
+}
+
+// newBaseGeneration is a base file that the catalog names.
+func newBaseGeneration(object int64, path string) *generation {
+	return &generation{object: uint64(object), path: path, info: GenerationInfo{Object: uint64(object), File: path}}
+}
+
+const (
+	baseFlush = 256       // records that are written at once,
+	baseBytes = 256 << 10 // or bytes
+)
+
+// baseWriter writes the files of a base. After a failure nothing of them is of any
+// use, and nobody but the catalog knows them.
+type baseWriter struct {
+	s     *Store
+	ctx   context.Context
+	job   int64
+	lsn   LSN
+	limit int64 // size of a file at which the next row goes to another one
+
+	cur   *baseFile // being written, or nil
+	b     wal.Builder
+	held  int // records in b
+	files []*baseFile
+	wrote int64 // bytes of all files
+	tell  func(wrote int64)
+
+	scratch []byte
+}
+
+// schema writes the schema, before all rows.
+func (w *baseWriter) schema(s *Schema) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	frames := baseSchemaFrames(s)
+	for _, f := range frames {
+		if err := w.b.Schema(f); err != nil {
+			return err
+		}
+		if err := w.flush(false); err != nil {
+			return err
+		}
+	}
+	w.cur.fragments = append(w.cur.fragments, fragment{rows: int64(len(frames))})
+	return nil
+}
+
+// table writes the rows of a table.
+func (w *baseWriter) table(t *Table) error {
+	var all fragment
+	colIDs := t.def.columnIDs()
+	scan := t.Scan(math.MinInt64, math.MaxInt64, false)
+	block := make([]Entry, baseFlush)
+	for {
+		n, err := scan.Next(block)
+		if err != nil {
+			return err
+		}
+		for _, e := range block[:n] {
+			f, err := w.fragment(t.def.ID)
+			if err != nil {
+				return err
+			}
+			before := w.b.Len()
+			if err := w.b.Put(uint64(t.def.ID), t.def.Version, e.Rowid, e.Rec); err != nil {
+				return err
+			}
+			sum := row.RowSum(uint64(t.def.ID), e.Rowid, colIDs, e.Rec, t.def.RowidAlias, &w.scratch)
+			f.rows++
+			f.sum = f.sum.Add(sum)
+			f.bytes += int64(w.b.Len() - before)
+			all.rows++
+			all.sum = all.sum.Add(sum)
+			if err := w.flush(false); err != nil {
+				return err
+			}
+		}
+		if n < len(block) {
+			break
+		}
+	}
+	if all.rows != int64(t.Len()) || all.sum != t.sum {
+		return fmt.Errorf("engine: table %q has %d rows of sum %x, %d rows of sum %x were read", t.def.Name, t.Len(), t.sum, all.rows, all.sum)
+	}
+	return nil
+}
+
+// fragment returns where the next row of a table is counted, in another file when
+// this one is full.
+func (w *baseWriter) fragment(table TableID) (*fragment, error) {
+	if w.cur != nil && w.b.Offset() >= w.limit {
+		if err := w.end(); err != nil {
+			return nil, err
+		}
+	}
+	if w.cur == nil {
+		if err := w.begin(); err != nil {
+			return nil, err
+		}
+	}
+	list := &w.cur.fragments
+	if n := len(*list); n == 0 || (*list)[n-1].table != table {
+		*list = append(*list, fragment{table: table})
+	}
+	return &(*list)[len(*list)-1], nil
+}
+
+// begin makes a file, whose name is committed to the catalog before.
+func (w *baseWriter) begin() error {
+	r, err := w.s.cat.ReserveObject(w.ctx, w.job)
+	if err != nil {
+		return fmt.Errorf("engine: reserving a file: %w", err)
+	}
+	g := newBaseGeneration(r.ObjectID, r.Path)
+	if err := w.s.make(g, w.s.shards[0].epoch, w.lsn); err != nil {
+		return err
+	}
+	w.cur, w.held = &baseFile{generation: g}, 0
+	w.b.Reset(g.salt, g.tail, w.b.Bytes())
+	return nil
+}
+
+// flush writes what was gathered, if that is much or all of it is wanted.
+func (w *baseWriter) flush(all bool) error {
+	w.held++
+	if !all && w.held < baseFlush && w.b.Len() < baseBytes {
+		return nil
+	}
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if err := w.s.closed(); err != nil {
+		return err
+	}
+	g := w.cur.generation
+	w.wrote += int64(w.b.Len())
+	if err := g.append(w.b.Bytes()); err != nil {
+		return err
+	}
+	w.b.Reset(g.salt, g.tail, w.b.Bytes())
+	w.held = 0
+	if w.tell != nil {
+		w.tell(w.wrote)
+	}
+	return nil
+}
+
+// end seals the file: footer → sync of file and directories → receipt and
+// registration in the catalog.
+func (w *baseWriter) end() error {
+	if err := w.flush(true); err != nil {
+		return err
+	}
+	f, g := w.cur, w.cur.generation
+	digest, err := digestOf(g.file, g.tail)
+	if err != nil {
+		return fmt.Errorf("engine: reading %s: %w", g.path, err)
+	}
+	footer := f.seal(w.lsn)
+	footer.Digest = digest
+	if err := w.b.Seal(&footer); err != nil {
+		return fmt.Errorf("engine: footer of %s: %w", g.path, err)
+	}
+	if err := w.flush(true); err != nil {
+		return err
+	}
+	if err := g.file.Sync(); err != nil {
+		return &syncError{g.path, err}
+	}
+	w.s.entries.Lock()
+	err = w.s.syncDirs(path.Dir(g.path))
+	w.s.entries.Unlock()
+	if err != nil {
+		return err
+	}
+	content, err := contentID(g.file, g.tail)
+	if err != nil {
+		return fmt.Errorf("engine: reading %s: %w", g.path, err)
+	}
+	seal := catalog.BaseSeal{
+		ObjectID: int64(g.object), ContentID: content, Digest: digest, Extent: g.tail, LSN: int64(w.lsn), Fingerprint: sumBytes(f.sum()),
+	}
+	for _, x := range f.fragments {
+		seal.Fragments = append(seal.Fragments, catalog.Fragment{TableID: int64(x.table), Rows: x.rows})
+	}
+	if err := w.s.cat.SealBase(w.ctx, seal); err != nil {
+		return fmt.Errorf("engine: recording the seal of %s: %w", g.path, err)
+	}
+	g.info.State, g.info.Bytes, g.info.LastLSN = catalog.GenerationSealed, g.tail, w.lsn
+	file := g.file
+	g.file, w.cur = nil, nil
+	w.files = append(w.files, f)
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("engine: closing %s: %w", g.path, err)
+	}
+	return nil
+}
+
+// seal is the footer of a file, but for its digest.
+func (f *baseFile) seal(lsn LSN) wal.Seal {
+	m := wal.Seal{LastLSN: uint64(lsn)}
+	for _, x := range f.fragments {
+		if x.table == 0 {
+			continue
+		}
+		m.Records = append(m.Records, wal.TableRecords{Table: uint64(x.table), Count: uint64(x.rows)})
+		m.Contributions = append(m.Contributions, wal.Contribution{Table: uint64(x.table), Rows: x.rows, Sum: x.sum})
+	}
+	return m
+}
+
+// abandon lets go of a file that is not going to be finished. The next open, or
+// the next compaction, removes it.
+func (w *baseWriter) abandon(cause error) error {
+	if w.cur == nil || w.cur.file == nil {
+		return cause
+	}
+	return errors.Join(cause, w.cur.close())
+}
+
+// writeBase writes the state of a cut. What is written is known to the catalog and
+// named by no head.
+func (s *Store) writeBase(ctx context.Context, job int64, c *cut, progress func(done, total int64)) ([]*baseFile, error) {
+	w := &baseWriter{s: s, ctx: ctx, job: job, lsn: c.lsn, limit: s.opts.GenerationSize}
+	if total := c.state.live; progress != nil {
+		w.tell = func(wrote int64) { progress(min(wrote, total), total) }
+	}
+	if err := w.schema(c.state.schema); err != nil {
+		return nil, w.abandon(err)
+	}
+	for _, t := range c.state.tables {
+		if !t.def.Durable {
+			continue
+		}
+		if err := w.table(t); err != nil {
+			return nil, w.abandon(err)
+		}
+	}
+	if w.cur != nil {
+		if err := w.end(); err != nil {
+			return nil, w.abandon(err)
+		}
+	}
+	return w.files, nil
+}

@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
+
+// A compaction replaces the log up to a cut by a base (base.go):
+//
+//	cut → its publication → the base is written and sealed → the base takes the
+//	place of all that it stands for in the head → locators are exchanged →
+//	files that nothing needs any more are removed
+//
+// Up to the adoption a failure, or a crash, leaves the log as it is and files that
+// no head names. After it the base is the state, whatever becomes of the rest: the
+// replaced files stay readable until they are removed, which the next open does at
+// the latest. So no failure is one of durability, and none poisons the engine.
+//
+// Writers wait for the cut and for slices of the exchange, each a moment. The base
+// is written beside them. A transaction that is open keeps the cut waiting, so
+// nothing that is not committed is ever in a base.
+
+// compactor is what compactions share.
+type compactor struct {
+	auto   bool
+	limits compactLimits
+	wake   chan struct{} // of the goroutine; holds one word
+	turn   chan struct{} // holds a word while there is a compaction
+
+	// Guarded by Store.mu.
+	asked bool  // the goroutine was told
+	again int64 // after a failure: what the log has to use before it is tried again
+	since LSN   // the commit of the base, 0 for none
+}
+
+func (c *compactor) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Compact rewrites the log: what it holds up to the newest commit is replaced by one
+// record per row, and the files that held it are removed once no snapshot can be
+// read from them. It records a job. When nothing was written since the last
+// compaction it does nothing.
+//
+// It waits for the write lock once, for a moment. ctx ends it with nothing changed,
+// unless it is as good as done. ErrFull leaves the log as it was. progress, which
+// may be nil, counts bytes of rows.
+func (s *Store) Compact(ctx context.Context, progress func(done, total int64)) error {
+	_, err := s.RunJob(ctx, JobRequest{Kind: JobCompact, Progress: progress})
+	return err
+}
+
+func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duration, progress func(done, total int64)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.untilClose, func() { cancel(ErrClosed) })()
+	select {
+	case s.compactor.turn <- struct{}{}:
+		defer func() { <-s.compactor.turn }()
+	case <-ctx.Done():
+		return closedCause(ctx, ctx.Err())
+	}
+	start := time.Now()
+	c, err := s.compactable(ctx, lockTimeout)
+	if err != nil || c == nil {
+		return closedCause(ctx, err)
+	}
+	files, err := s.writeBase(ctx, job, c, progress)
+	if err != nil {
+		return closedCause(ctx, notDurable(fmt.Errorf("engine: compacting: %w", err)))
+	}
+	if err := s.installBase(ctx, c, files); err != nil {
+		return closedCause(ctx, err)
+	}
+	if err := s.repoint(ctx, c, files); err != nil {
+		// Rows go on being read where they were. The next compaction, or the next
+		// open, has done with the files.
+		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
+	}
+	var wrote int64
+	for _, f := range files {
+		wrote += f.info.Bytes
+	}
+	s.mu.Lock()
+	s.stats.Compactions++
+	s.stats.CompactedBytes += wrote
+	s.stats.CompactTime += time.Since(start)
+	s.mu.Unlock()
+	s.event(Event{Kind: EventCompacted, LSN: c.lsn, Bytes: wrote})
+	return nil
+}
+
+// closedCause says that it was Close that ended a context.
+func closedCause(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
+// notDurable takes from the failed sync of a file that nothing relies on what
+// would poison the engine.
+func notDurable(err error) error {
+	var lost *syncError
+	if errors.As(err, &lost) {
+		return fmt.Errorf("engine: sync of %s failed, which nothing relies on yet: %w", lost.name, lost.err)
+	}
+	return withFull(err)
+}
+
+// compactable returns a published cut and its state, nil when the base is one
+// already.
+func (s *Store) compactable(ctx context.Context, lockTimeout time.Duration) (*cut, error) {
+	defer func() {
+		s.mu.Lock()
+		s.pub.wanted, s.pub.taken = false, nil
+		s.mu.Unlock()
+	}()
+	for {
+		ok, err := s.acquireWithin(ctx, lockTimeout)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, s.refusal()
+		}
+		s.mu.Lock()
+		head, published := s.head.Load(), LSN(s.pub.head.LSN)
+		switch {
+		case s.compactor.since == head.lsn:
+			s.mu.Unlock()
+			s.wl.release()
+			return nil, nil
+		case published == head.lsn:
+			c := &cut{*head.mark(), head.totals(), s.capture(head)}
+			s.mu.Unlock()
+			s.wl.release()
+			return c, nil
+		}
+		s.pub.wanted = true
+		s.mu.Unlock()
+		lsn, wait, err := s.cut(0)
+		s.wl.release()
+		if err == nil {
+			if wait != nil {
+				err = s.waitReady(ctx, wait)
+			} else {
+				err = s.waitPublished(ctx, lsn, nil)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		c := s.pub.taken
+		s.mu.Unlock()
+		if c != nil {
+			return c, nil
+		}
+	}
+}
+
+// installBase makes the base a part of the head.
+func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err error) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	s.mu.Lock()
+	head := s.pub.head
+	s.mu.Unlock()
+	p := catalog.Publication{
+		TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
+		Base: &catalog.Base{LSN: int64(c.lsn)},
+	}
+	for _, f := range files {
+		p.Base.Objects = append(p.Base.Objects, catalog.BaseContribution{ObjectID: int64(f.object), Sum: sumBytes(f.sum())})
+	}
+	if err := s.pub.clear(ctx); err != nil {
+		return err
+	}
+	// Known before the catalog names them: a Check may be next.
+	for _, f := range files {
+		s.objects.addSealed(f.generation)
+	}
+	defer func() {
+		if err != nil {
+			for _, f := range files {
+				err = errors.Join(err, s.objects.drop(f.object))
+			}
+		}
+	}()
+	prepared, err := s.cat.Prepare(ctx, p)
+	if err != nil {
+		return withFull(fmt.Errorf("engine: preparing the base of commit %d: %w", c.lsn, err))
+	}
+	attempt, err := prepared.Begin(ctx)
+	if err != nil {
+		return s.pub.giveUp(ctx, prepared, withFull(fmt.Errorf("engine: beginning the base of commit %d: %w", c.lsn, err)))
+	}
+	adopted, err := attempt.Adopt(ctx)
+	if err != nil {
+		return s.pub.giveUp(ctx, attempt, withFull(fmt.Errorf("engine: publishing the base of commit %d: %w", c.lsn, err)))
+	}
+	s.installed(c, files, adopted.Head)
+	if err := adopted.Retire(context.WithoutCancel(ctx)); err != nil {
+		s.event(Event{Kind: EventBackgroundFailed, LSN: c.lsn, Err: err})
+	}
+	return nil
+}
+
+// installed notes that the base is a part of the head: what it replaced, and what
+// the log now holds.
+func (s *Store) installed(c *cut, files []*baseFile, head catalog.Timeline) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pub.head = head
+	s.compactor.since = c.lsn
+	for _, g := range s.base {
+		s.replaced = append(s.replaced, replaced{g, noLease})
+	}
+	s.base = nil
+	for _, f := range files {
+		s.base = append(s.base, f.generation)
+	}
+	for _, g := range s.gens {
+		if g.info.State == catalog.GenerationSealed && g.info.LastLSN <= c.lsn && !g.gone {
+			g.gone = true
+			s.replaced = append(s.replaced, replaced{g, noLease})
+		}
+	}
+	for id, n := range c.bytes {
+		s.logBytes[id] -= n
+		s.rowBytes -= n
+	}
+	for _, f := range files {
+		for _, x := range f.fragments {
+			s.logBytes[x.table] += x.bytes
+			s.rowBytes += x.bytes
+		}
+	}
+	for id, n := range s.logBytes {
+		if n == 0 {
+			delete(s.logBytes, id)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// A lease stands for the files that locators may name. Every state of a keys table
+// has one, and all states between two compactions have the same: when a compaction
+// has put other locators into all tables, their next states get the next lease, and
+// once no state with an earlier one can be reached any more, nobody reads the files
+// that were replaced.
+//
+// Snapshots need no release, so it is the garbage collector that finds out when a
+// lease has ended. Until then a replaced file stays.
+type lease struct {
+	n uint64
+	_ *lease // a pointer keeps it out of blocks that are shared with others
+}
+
+// leases are those that were given out.
+type leases struct {
+	current atomic.Pointer[lease]
+
+	mu    sync.Mutex
+	last  uint64
+	live  map[uint64]bool
+	ended func() // is told when one has ended, unless nil; must not block
+}
+
+// Load returns the present lease.
+func (l *leases) Load() *lease { return l.current.Load() }
+
+// next ends the giving out of the present lease and returns its number and the next
+// one.
+func (l *leases) next() (before uint64, now *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before = l.last
+	l.last++
+	if l.live == nil {
+		l.live = map[uint64]bool{}
+	}
+	l.live[l.last] = true
+	now = &lease{n: l.last}
+	runtime.AddCleanup(now, l.end, now.n)
+	l.current.Store(now)
+	return before, now
+}
+
+// end notes that no state has a lease any more.
+func (l *leases) end(n uint64) {
+	l.mu.Lock()
+	delete(l.live, n)
+	tell := l.ended
+	l.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
+}
+
+// over reports whether all leases up to n have ended.
+func (l *leases) over(n uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k := range l.live {
+		if k <= n {
+			return false
+		}
+	}
+	return true
+}
