@@ -34,7 +34,8 @@ type fragment struct {
 	table TableID
 	rows  int64
 	sum   row.Sum
-	bytes int64 // of its frames
+	start int64 // offset of its first frame
+	bytes int64 // of all
 }
 
 // baseFile is a file that was written and sealed.
@@ -153,7 +154,7 @@ func (w *baseWriter) fragment(table TableID) (*fragment, error) {
 	}
 	list := &w.cur.fragments
 	if n := len(*list); n == 0 || (*list)[n-1].table != table {
-		*list = append(*list, fragment{table: table})
+		*list = append(*list, fragment{table: table, start: w.b.Offset()})
 	}
 	return &(*list)[len(*list)-1], nil
 }

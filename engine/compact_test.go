@@ -57,7 +57,16 @@ func compacted(t testing.TB, s *Store) {
 	}
 }
 
-// generationsOnDisk lists the files of objects.
+// nothingFails is a listener that fails the test for what fails in the background.
+func nothingFails(t testing.TB) func(Event) {
+	return func(e Event) {
+		if e.Kind == EventBackgroundFailed {
+			t.Errorf("%v", e)
+		}
+	}
+}
+
+// objectsOnDisk lists the files of objects.
 func objectsOnDisk(t testing.TB, fs vfs.FS) (list []string) {
 	t.Helper()
 	var walk func(dir string)
@@ -96,7 +105,7 @@ func placesOf(t testing.TB, table *Table) map[int64]rowPlace {
 func TestCompact(t *testing.T) { overShards(t, compactAndReopen) }
 
 func compactAndReopen(t *testing.T, shards int) {
-	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 8 << 10}
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 8 << 10, Events: nothingFails(t)}
 	s := openStore(t, o)
 	must(t, s.Compact(t.Context(), nil)) // of an empty store: nothing to do
 	wait(t, s, update(t, s, all(createTable("a"), createKeys("k", 4), createTable("gone"), func(tx *Tx) error {
@@ -216,7 +225,7 @@ func TestCompactWaitsForTheTransaction(t *testing.T) {
 // files it needs; when it ends they go.
 func TestCompactKeepsWhatSnapshotsRead(t *testing.T) {
 	m := vfs.NewMem()
-	s := openStore(t, Options{FS: m, GenerationSize: 4 << 10})
+	s := openStore(t, Options{FS: m, GenerationSize: 4 << 10, Events: nothingFails(t)})
 	wait(t, s, update(t, s, createKeys("k", 3)))
 	for i := range int64(100) {
 		wait(t, s, update(t, s, put("k", i%20, i, "x", strings.Repeat("y", 100))))
@@ -258,7 +267,7 @@ func TestCompactsByItself(t *testing.T) {
 
 func compactsByItself(t *testing.T, resident Resident) {
 	m := vfs.NewMem()
-	s := openStore(t, Options{FS: m, GenerationSize: 16 << 10, CompactFloor: 32 << 10, Sync: SyncOff})
+	s := openStore(t, Options{FS: m, GenerationSize: 16 << 10, CompactFloor: 32 << 10, Sync: SyncOff, Events: nothingFails(t)})
 	wait(t, s, update(t, s, createTableAs("t", resident)))
 	most := int64(0)
 	for i := range int64(5000) {

@@ -81,13 +81,8 @@ func (m *mover) frame() (wal.Frame, error) {
 				return wal.Frame{}, err
 			}
 		}
-		for fr, ok := m.sc.Next(); ok; fr, ok = m.sc.Next() {
-			if fr.Kind != wal.KindPut {
-				continue
-			}
-			if ids, _, err := wal.CutPut(fr); err == nil && ids.Table == uint64(id) {
-				return fr, nil
-			}
+		if fr, ok := m.sc.Next(); ok {
+			return fr, nil
 		}
 		if stop := m.sc.Stop(); !stop.Clean() {
 			return wal.Frame{}, corruptOrRead(f.path, stop)
@@ -102,12 +97,7 @@ func (m *mover) frame() (wal.Frame, error) {
 
 // has reports whether a file has rows of a table.
 func (f *baseFile) has(id TableID) bool {
-	for _, x := range f.fragments {
-		if x.table == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.fragments, func(x fragment) bool { return x.table == id })
 }
 
 func (m *mover) open(f *baseFile) error {
@@ -115,14 +105,9 @@ func (m *mover) open(f *baseFile) error {
 	if err != nil {
 		return fmt.Errorf("engine: opening %s: %w", f.path, err)
 	}
-	from := f.start
-	for _, x := range f.fragments { // the tables lie one after the other
-		if x.table == m.table.def.ID {
-			break
-		}
-		from += x.bytes
-	}
-	m.sc, m.read = wal.NewScanner(file, from, f.info.Bytes, f.salt), file.Close
+	i := slices.IndexFunc(f.fragments, func(x fragment) bool { return x.table == m.table.def.ID })
+	x := f.fragments[i]
+	m.sc, m.read = wal.NewScanner(file, x.start, x.start+x.bytes, f.salt), file.Close
 	return nil
 }
 
