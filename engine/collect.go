@@ -8,6 +8,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
@@ -27,6 +28,8 @@ type replaced struct {
 const (
 	// noLease: states to come may name the file, too.
 	noLease = math.MaxUint64
+	// sweepEvery is how often the end of leases is looked for, while files wait for it.
+	sweepEvery = time.Second
 	// sweepBatch is how many files one transaction of the catalog is about.
 	sweepBatch = 64
 )
@@ -34,6 +37,7 @@ const (
 // compactLoop compacts the log when that is due and removes files when they may go.
 func (s *Store) compactLoop() {
 	defer s.loops.Done()
+	var look <-chan time.Time
 	for {
 		select {
 		case <-s.closing:
@@ -41,9 +45,7 @@ func (s *Store) compactLoop() {
 		case <-s.poisoned:
 			return // nothing is written any more
 		case <-s.compactor.wake:
-		}
-		if err := s.sweep(s.untilClose, s.held()); err != nil && s.refusal() == nil {
-			s.event(Event{Kind: EventBackgroundFailed, Err: err})
+		case <-look:
 		}
 		s.mu.Lock()
 		due := s.compactor.asked
@@ -51,7 +53,30 @@ func (s *Store) compactLoop() {
 		if due {
 			s.compactNow()
 		}
+		if err := s.sweepReleased(); err != nil && s.refusal() == nil {
+			s.event(Event{Kind: EventBackgroundFailed, Err: err})
+		}
+		s.mu.Lock()
+		waiting := len(s.replaced) > 0
+		s.mu.Unlock()
+		if look = nil; waiting {
+			look = time.After(sweepEvery)
+		}
 	}
+}
+
+// sweepReleased removes files when the lease of some has ended, or a compaction
+// failed.
+func (s *Store) sweepReleased() error {
+	held := s.held()
+	s.mu.Lock()
+	some := len(s.replaced) > len(held) || s.compactor.failed
+	s.compactor.failed = false
+	s.mu.Unlock()
+	if !some {
+		return nil
+	}
+	return s.sweep(s.untilClose, held)
 }
 
 // compactNow runs a compaction that was due. One that fails is tried again when the

@@ -32,9 +32,10 @@ type compactor struct {
 	turn   chan struct{} // holds a word while there is a compaction
 
 	// Guarded by Store.mu.
-	asked bool  // the goroutine was told
-	again int64 // after a failure: what the log has to use before it is tried again
-	since LSN   // the commit of the base, 0 for none
+	asked  bool  // the goroutine was told
+	failed bool  // a compaction left files behind that no head names
+	again  int64 // after a failure: what the log has to use before it is tried again
+	since  LSN   // the commit of the base, 0 for none
 }
 
 func (c *compactor) signal() {
@@ -55,6 +56,15 @@ func (c *compactor) signal() {
 func (s *Store) Compact(ctx context.Context, progress func(done, total int64)) error {
 	_, err := s.RunJob(ctx, JobRequest{Kind: JobCompact, Progress: progress})
 	return err
+}
+
+// compacted lets the compactor look for files to remove: called when the job of a
+// compaction has ended, and with it what kept those of one that failed.
+func (s *Store) compacted(failure error) {
+	s.mu.Lock()
+	s.compactor.failed = s.compactor.failed || failure != nil
+	s.mu.Unlock()
+	s.compactor.signal()
 }
 
 func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duration, progress func(done, total int64)) error {

@@ -104,9 +104,11 @@ func (sp *specimen) scan() (*Snapshot, error) {
 	s := &Store{opts: Options{Dir: "-"}.withDefaults(), fs: sp.mem, objects: newObjects(sp.mem), id: sp.id, logBytes: map[TableID]int64{}}
 	s.log.limit = s.opts.GenerationSize
 	defer func() {
-		for _, g := range s.gens {
-			if g.file != nil {
-				_ = g.file.Close()
+		for _, list := range [][]*generation{s.gens, s.base} {
+			for _, g := range list {
+				if g.file != nil {
+					_ = g.file.Close()
+				}
 			}
 		}
 	}()

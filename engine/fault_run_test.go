@@ -49,6 +49,14 @@ func (f *faulty) half(t *testing.T, rng *rand.Rand) {
 			held = true
 		case 5:
 			time.Sleep(150 * time.Millisecond) // of the schedule's time
+		case 8:
+			settle()
+			lsn := s.Head().LSN()
+			if err := s.Compact(ctx, nil); err != nil {
+				f.failed(t, s, err)
+				break
+			}
+			f.acknowledged(lsn, lsn)
 		case 6, 7:
 			settle()
 			lsn := s.Head().LSN()

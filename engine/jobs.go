@@ -85,6 +85,9 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 	s.jobs.mu.Lock()
 	delete(s.jobs.live, job.ID)
 	s.jobs.mu.Unlock()
+	if r.Kind == JobCompact {
+		s.compacted(failure)
+	}
 	if failure != nil {
 		return job, failure
 	}

@@ -23,10 +23,9 @@ type lease struct {
 type leases struct {
 	current atomic.Pointer[lease]
 
-	mu    sync.Mutex
-	last  uint64
-	live  map[uint64]bool
-	ended func() // is told when one has ended, unless nil; must not block
+	mu   sync.Mutex
+	last uint64
+	live map[uint64]bool
 }
 
 // Load returns the present lease.
@@ -49,15 +48,12 @@ func (l *leases) next() (before uint64, now *lease) {
 	return before, now
 }
 
-// end notes that no state has a lease any more.
+// end notes that no state has a lease any more. It is called by the collector, and
+// wakes nobody: who waits for it looks now and then.
 func (l *leases) end(n uint64) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	delete(l.live, n)
-	tell := l.ended
-	l.mu.Unlock()
-	if tell != nil {
-		tell()
-	}
 }
 
 // over reports whether all leases up to n have ended.

@@ -35,6 +35,9 @@ type indexRef struct {
 
 // newSchema takes ownership of objects.
 func newSchema(version uint64, objects []*Object) *Schema {
+	if len(objects) == 0 {
+		objects = nil // there is one spelling of no objects
+	}
 	s := &Schema{version: version, objects: objects}
 	for _, o := range objects {
 		if o.Kind == KindTable {

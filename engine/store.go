@@ -146,7 +146,6 @@ func newStore(o Options) *Store {
 		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},
 		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 	}
-	s.objects.lease.ended = s.compactor.signal
 	return s
 }
 
