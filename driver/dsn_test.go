@@ -106,7 +106,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?time_zone=Mars%2FPhobos", false, []string{"time_zone", "Mars/Phobos", "IANA"}},
 		{"d?timeline=main", true, []string{"timeline"}},
 		{"d?at=x", true, []string{"at"}},
-		{"d?compact=auto", true, []string{"compact"}},
+		{"d?compact=yes", false, []string{"compact", "auto or off"}},
 		{"d?index_catchup=required", true, []string{"index_catchup"}},
 		{"d?resident=some", false, []string{"resident", "all", "keys"}},
 		{"d?memory_budget=0", false, []string{`memory_budget="0"`, "bytes, KiB, MiB or GiB", "whole", "1MiB"}},

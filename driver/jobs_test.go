@@ -83,8 +83,8 @@ func TestRefusedJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"INSERT INTO tidemark_jobs(kind) VALUES('checkpont')":                    `"checkpont", must be "checkpoint"`,
-		"INSERT INTO tidemark_jobs(kind) VALUES('compact')":                      "not yet available",
+		"INSERT INTO tidemark_jobs(kind) VALUES('checkpont')":                    `"checkpont", must be "checkpoint" or "compact"`,
+		"INSERT INTO tidemark_jobs(kind) VALUES('gc')":                           "not yet available",
 		"INSERT INTO tidemark_jobs(target) VALUES('t')":                          "needs a kind",
 		"INSERT INTO tidemark_jobs(kind, target) VALUES('checkpoint', 't')":      "no target",
 		"INSERT INTO tidemark_jobs(kind) VALUES('checkpoint'), ('checkpoint')":   "one row",

@@ -22,10 +22,20 @@ type lease struct {
 // leases are those that were given out.
 type leases struct {
 	current atomic.Pointer[lease]
+	book    *leaseBook
+}
 
+// leaseBook says which leases have not ended. It refers to none: what the collector
+// is to call must not keep what it waits for.
+type leaseBook struct {
 	mu   sync.Mutex
 	last uint64
 	live map[uint64]bool
+}
+
+func (l *leases) init() {
+	l.book = &leaseBook{live: map[uint64]bool{}}
+	l.next()
 }
 
 // Load returns the present lease.
@@ -34,33 +44,32 @@ func (l *leases) Load() *lease { return l.current.Load() }
 // next ends the giving out of the present lease and returns its number and the next
 // one.
 func (l *leases) next() (before uint64, now *lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before = l.last
-	l.last++
-	if l.live == nil {
-		l.live = map[uint64]bool{}
-	}
-	l.live[l.last] = true
-	now = &lease{n: l.last}
-	runtime.AddCleanup(now, l.end, now.n)
+	b := l.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before = b.last
+	b.last++
+	b.live[b.last] = true
+	now = &lease{n: b.last}
+	runtime.AddCleanup(now, b.end, now.n)
 	l.current.Store(now)
 	return before, now
 }
 
 // end notes that no state has a lease any more. It is called by the collector, and
 // wakes nobody: who waits for it looks now and then.
-func (l *leases) end(n uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.live, n)
+func (b *leaseBook) end(n uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.live, n)
 }
 
 // over reports whether all leases up to n have ended.
 func (l *leases) over(n uint64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for k := range l.live {
+	b := l.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k := range b.live {
 		if k <= n {
 			return false
 		}

@@ -52,7 +52,7 @@ type object struct {
 func newObjects(fs vfs.FS) *objects {
 	o := &objects{fs: fs, byID: map[uint64]uint32{}, pace: pace{now: time.Now}}
 	o.list.Store(new([]*object))
-	o.lease.next()
+	o.lease.init()
 	return o
 }
 
