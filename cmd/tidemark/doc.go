@@ -7,6 +7,7 @@
 //	tidemark inspect DIR         tables, generations and objects of a store
 //	tidemark check DIR           read every byte of a store, report what is wrong
 //	tidemark checkpoint DIR      end the log files: sealed, and the timeline's head
+//	tidemark compact DIR         rewrite the log: one record per row
 //	tidemark slt FILE…           run sqllogictest scripts
 //	tidemark bench residency     compare resident=all, keys and plain SQLite in little memory
 //	tidemark demo [DIR]          fill a store, kill its writers, show what is left

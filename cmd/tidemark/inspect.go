@@ -16,6 +16,7 @@ var inspectSections = []section{
 	{"tables", `SELECT * FROM tidemark_tables`},
 	{"timelines", `SELECT name, revision, world_id, representation_id, lsn, live_count, entry_count FROM catalog.timeline_heads`},
 	{"generations", `SELECT * FROM tidemark_generations`},
+	{"base", `SELECT object_id, bytes, lsn, table_id, table_name, rows, path FROM catalog.base_files`},
 	{"objects", `SELECT object_id, kind, state, relative_path FROM catalog.objects ORDER BY object_id`},
 	{"pins", `SELECT * FROM catalog.owner_pins`},
 	{"jobs", `SELECT * FROM tidemark_jobs`},
