@@ -221,9 +221,9 @@ func (w *baseWriter) end() error {
 	if err := g.file.Sync(); err != nil {
 		return &syncError{g.path, err}
 	}
-	w.s.entries.Lock()
+	w.s.entries.take()
 	err = w.s.syncDirs(path.Dir(g.path))
-	w.s.entries.Unlock()
+	w.s.entries.give()
 	if err != nil {
 		return err
 	}

@@ -154,6 +154,8 @@ func (s *Store) sweep(ctx context.Context, held map[int64]bool) error {
 
 // remove takes some objects through the three steps.
 func (s *Store) remove(ctx context.Context, list []catalog.Object) error {
+	s.sealers.take()
+	defer s.sealers.give()
 	s.sealing.Lock() // a Check that runs reads them
 	defer s.sealing.Unlock()
 	ids := make([]int64, len(list))
@@ -167,8 +169,8 @@ func (s *Store) remove(ctx context.Context, list []catalog.Object) error {
 	if len(claimed) == 0 {
 		return errors.New("engine: files that nothing seemed to need are needed")
 	}
-	s.entries.Lock()
-	defer s.entries.Unlock()
+	s.entries.take()
+	defer s.entries.give()
 	ids = ids[:0]
 	dirs := map[string]bool{}
 	for _, o := range claimed {

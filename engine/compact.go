@@ -179,8 +179,8 @@ func (s *Store) compactable(ctx context.Context, lockTimeout time.Duration) (*cu
 
 // installBase makes the base a part of the head.
 func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err error) {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
+	s.publishing.take()
+	defer s.publishing.give()
 	s.mu.Lock()
 	head := s.pub.head
 	s.mu.Unlock()

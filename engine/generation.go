@@ -144,8 +144,8 @@ func (s *Store) make(g *generation, epoch uint64, first LSN) (err error) {
 	}
 	// A failed sync of a directory is told once, and to whoever asked: he must be the
 	// one who made the entry.
-	s.entries.Lock()
-	defer s.entries.Unlock()
+	s.entries.take()
+	defer s.entries.give()
 	if err := s.mkdirs(path.Dir(g.path)); err != nil {
 		return fmt.Errorf("engine: directory of %s: %w", g.path, err)
 	}

@@ -46,3 +46,12 @@ func (l writeLock) acquire(ctx context.Context, poisoned, closed <-chan struct{}
 
 // release frees the lock; only its holder may call it.
 func (l writeLock) release() { <-l.slot }
+
+// turns is a lock that is held across I/O. It is a channel for the sake of tests that
+// decide on the order of operations: they see who waits for one.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, 1) }
+
+func (t turns) take() { t <- struct{}{} }
+func (t turns) give() { <-t }

@@ -132,8 +132,8 @@ func (s *Store) readyCut() (cut, bool) {
 
 // publish makes a cut the head.
 func (s *Store) publish(ctx context.Context, c cut) error {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
+	s.publishing.take()
+	defer s.publishing.give()
 	s.mu.Lock()
 	head := s.pub.head
 	var gens []*generation

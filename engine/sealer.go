@@ -24,9 +24,11 @@ func (s *Store) sealLoop() {
 			}
 			continue
 		}
+		s.sealers.take()
 		s.sealing.Lock() // waits for a running Check
 		err := s.seal(ctx, g)
 		s.sealing.Unlock()
+		s.sealers.give()
 		s.mu.Lock()
 		if err != nil {
 			s.chores.stuck = err

@@ -63,8 +63,9 @@ type Store struct {
 	replaced  []replaced    // files that only old states may be read from
 	compactor compactor
 
-	entries    sync.Mutex // held from making or removing an entry of a directory to its sync
-	publishing sync.Mutex // held by whoever changes the head in the catalog; taken before mu
+	entries    turns // held from making or removing an entry of a directory to its sync
+	sealers    turns // held by whoever changes or removes sealed files; taken before sealing
+	publishing turns // held by whoever changes the head in the catalog; taken before mu
 
 	ddls     atomic.Int64 // commits in chores.awaiting
 	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
@@ -141,6 +142,7 @@ func newStore(o Options) *Store {
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]*awaited{}
 	s.chores.sealed = make(chan struct{})
+	s.entries, s.sealers, s.publishing = newTurns(), newTurns(), newTurns()
 	s.untilClose, s.endWork = context.WithCancel(context.Background())
 	s.compactor = compactor{
 		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},
