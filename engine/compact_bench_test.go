@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fillForCompaction makes a table of rows of 250 bytes, in random order, with one
+// text index, and changes each of them as often.
+func fillForCompaction(b *testing.B, s *Store, resident Resident, rows, changes int) {
+	wait(b, s, update(b, s, createTableAs("t", resident)))
+	order := rand.New(rand.NewPCG(1, 1)).Perm(rows)
+	for n := range 1 + changes {
+		var lsn LSN
+		for part := range slices.Chunk(order, 1000) {
+			lsn = update(b, s, func(tx *Tx) error {
+				for _, i := range part {
+					if err := put("t", int64(i), i, fmt.Sprintf("%08x%d%s", uint32(i)*2654435761, n, strings.Repeat("x", 222)))(tx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		wait(b, s, lsn)
+	}
+}
+
+// BenchmarkCompact compacts 100,000 rows of 250 bytes that were each changed three
+// times, and opens the store before and after. write-MB/s is what is written of the
+// base.
+func BenchmarkCompact(b *testing.B) {
+	for _, resident := range []Resident{ResidentAll, ResidentKeys} {
+		b.Run(resident.String(), func(b *testing.B) {
+			for range b.N {
+				o := Options{Dir: b.TempDir(), Create: true, NoCompaction: true}
+				s, err := Open(b.Context(), o)
+				must(b, err)
+				fillForCompaction(b, s, resident, 100_000, 3)
+				must(b, s.Close())
+				start := time.Now()
+				s, err = Open(b.Context(), o)
+				must(b, err)
+				opened := time.Since(start)
+				must(b, s.Checkpoint(b.Context(), nil))
+				start = time.Now()
+				must(b, s.Compact(b.Context(), nil))
+				took, m := time.Since(start), s.Metrics()
+				must(b, s.Close())
+				start = time.Now()
+				s, err = Open(b.Context(), o)
+				must(b, err)
+				b.ReportMetric(float64(opened.Milliseconds()), "open-log-ms")
+				b.ReportMetric(float64(time.Since(start).Milliseconds()), "open-base-ms")
+				b.ReportMetric(float64(m.CompactedBytes)/1e6/took.Seconds(), "write-MB/s")
+				b.ReportMetric(float64(m.CompactPause.Microseconds()), "pause-us")
+				must(b, s.Close())
+			}
+		})
+	}
+}
+
+// BenchmarkCommitBesideCompaction is the latency of single-row commits to a table of
+// 100,000 rows, without and with compactions one after the other.
+func BenchmarkCommitBesideCompaction(b *testing.B) {
+	for _, resident := range []Resident{ResidentAll, ResidentKeys} {
+		for _, beside := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/compacting=%t", resident, beside), func(b *testing.B) {
+				s, err := Open(b.Context(), Options{Dir: b.TempDir(), Create: true, NoCompaction: true})
+				must(b, err)
+				defer func() { must(b, s.Close()) }()
+				fillForCompaction(b, s, resident, 100_000, 0)
+				var stop atomic.Bool
+				ended := make(chan error, 1)
+				go func() {
+					var err error
+					for beside && !stop.Load() && err == nil {
+						err = s.Compact(b.Context(), nil)
+					}
+					ended <- err
+				}()
+				times := make([]time.Duration, 0, b.N)
+				rng := rand.New(rand.NewPCG(2, 2))
+				b.ResetTimer()
+				for range b.N {
+					id := rng.Int64N(100_000)
+					start := time.Now()
+					wait(b, s, update(b, s, put("t", id, id, "changed"+strings.Repeat("y", 220))))
+					times = append(times, time.Since(start))
+				}
+				b.StopTimer()
+				stop.Store(true)
+				must(b, <-ended)
+				slices.Sort(times)
+				b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-us")
+				b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-us")
+				b.ReportMetric(float64(s.Metrics().Compactions), "compactions")
+			})
+		}
+	}
+}
