@@ -53,7 +53,7 @@ func (s *Store) compactLoop() {
 		if due {
 			s.compactNow()
 		}
-		if err := s.sweepReleased(); err != nil && s.refusal() == nil {
+		if err := s.sweepReleased(); err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
 			s.event(Event{Kind: EventBackgroundFailed, Err: err})
 		}
 		s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *Store) compactNow() {
 		s.compactIfDue()
 	}
 	s.mu.Unlock()
-	if err != nil && s.refusal() == nil {
+	if err != nil && !errors.Is(err, ErrClosed) && s.refusal() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 }

@@ -38,7 +38,7 @@ func TestRecoverLargeLog(t *testing.T) {
 func recoverLargeLog(t *testing.T, hot float64) {
 	// Of 250 bytes, with one text index.
 	rows := max(5_000, *largeLog/10_000)
-	o := Options{Dir: t.TempDir(), Create: true, Sync: SyncOff}
+	o := Options{Dir: t.TempDir(), Create: true, Sync: SyncOff, NoCompaction: true}
 	rewriteRows(t, o, rows, *largeLog, hot)
 
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // what is let go hides less of what is held

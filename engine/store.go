@@ -287,17 +287,18 @@ func (s *Store) Close() error {
 		time.Sleep(closePoll)
 	}
 	// The write lock is kept for ever: no transaction starts after this.
+	s.endWork()
 	s.mu.Lock()
 	close(s.closing)
 	s.mu.Unlock()
-	s.endWork()
 	s.jobs.running.Wait()
 	s.stopLoops()
 	err := s.Poisoned()
 	if err == nil {
-		if err = s.writeCloseMarks(); err == nil {
-			s.sweepAtClose(context.Background())
-		}
+		err = s.writeCloseMarks()
+	}
+	if err == nil {
+		s.sweepAtClose(context.Background())
 	}
 	return errors.Join(err, s.abandon(context.Background()))
 }
