@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -104,7 +105,7 @@ func (s *Store) held() map[int64]bool {
 	defer s.mu.Unlock()
 	list := map[int64]bool{}
 	for _, r := range s.replaced {
-		if r.lease == noLease || !s.objects.lease.over(r.lease) {
+		if r.lease == noLease || s.opts.untilClose || !s.objects.lease.over(r.lease) {
 			list[int64(r.object)] = true
 		}
 	}
@@ -183,7 +184,7 @@ func (s *Store) remove(ctx context.Context, list []catalog.Object) error {
 		dirs[path.Dir(o.Path)] = true
 		ids = append(ids, o.ID)
 	}
-	for dir := range dirs {
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		// Also where nothing was found: the name may have gone without being synced.
 		// A directory that was never made has none.
 		if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -70,7 +70,7 @@ func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64, shards int) *
 		}
 		return nil
 	})
-	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize, Shards: shards}
+	r.o = Options{Dir: r.cats.dir, FS: fault, Create: true, CatalogSeam: r.cats.seam(), GenerationSize: generationSize, Shards: shards, untilClose: true}
 	return r
 }
 

@@ -68,6 +68,7 @@ func shapeOf(rng *rand.Rand) Options {
 		Shards:         []int{1, 3}[rng.IntN(2)],
 		GenerationSize: []int64{1 << 10, 2 << 10, 4 << 10, 16 << 10}[rng.IntN(4)],
 		Sync:           []SyncMode{SyncFull, SyncFull, SyncNormal, SyncOff}[rng.IntN(4)],
+		untilClose:     true,
 	}
 }
 

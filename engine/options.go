@@ -56,6 +56,9 @@ type Options struct {
 	Events func(Event)
 	// CatalogSeam lets tests fail commits of the catalog.
 	CatalogSeam *catalog.Seam
+	// untilClose keeps replaced files until Close, for tests that must go the same way
+	// each time: when a lease ends, is the collector's to say.
+	untilClose bool
 	// Now is the clock of commit records and events (time.Now).
 	Now func() time.Time
 }
