@@ -19,8 +19,8 @@ var (
 
 // ENG-AT-15, ENG-AT-23: the same random statements run on four tables at once, of
 // plain SQLite and, in one store, resident=all, resident=keys and durable=false,
-// with checkpoints and restarts between. After each step rows, order, index hits
-// and errors are equal. A restart empties the volatile table, which is then
+// with checkpoints, compactions and restarts between. After each step rows, order,
+// index hits and errors are equal. A restart empties the volatile table, which is then
 // filled again from one of the others.
 func TestResidencyOracle(t *testing.T) {
 	steps := *residencySteps
@@ -44,6 +44,9 @@ func TestResidencyOracle(t *testing.T) {
 				o.run("COMMIT", false)
 			}
 			o.restart()
+			if o.count["compact"] == 0 || o.count["restart"] == 0 {
+				t.Errorf("no compaction or no restart: %s", countsOf(o.count))
+			}
 			t.Logf("%d steps: %s", steps, countsOf(o.count))
 		})
 	}
@@ -218,13 +221,17 @@ func (o *residencyOracle) step(n int) {
 		o.count[end]++
 		o.run(end, false)
 		o.tx = nil
-	case k == 98 && o.tx == nil:
-		o.count["checkpoint"]++
-		if _, err := o.conn.ExecContext(o.t.Context(), "INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')"); err != nil {
-			o.t.Fatal(err)
+	case (k == 96 || k == 97) && o.tx == nil:
+		o.job("compact")
+		if n := one(o.t, o.conn, "SELECT value FROM tidemark_stats WHERE name = 'log_garbage_bytes'"); n != 0 {
+			o.t.Errorf("%d bytes of garbage behind a compaction", n)
 		}
+		if o.rng.IntN(2) == 0 { // at once, so that all is read from the base
+			o.restart()
+		}
+	case k == 98 && o.tx == nil:
+		o.job("checkpoint")
 	case k == 99 && o.tx == nil:
-		o.count["restart"]++
 		o.restart()
 	default:
 		o.count["change"]++
@@ -240,9 +247,19 @@ func (o *residencyOracle) step(n int) {
 	}[o.rng.IntN(8)], residencyTables...)
 }
 
+// job has the store do a piece of work, of which plain SQLite knows nothing.
+func (o *residencyOracle) job(kind string) {
+	o.t.Helper()
+	o.count[kind]++
+	if _, err := o.conn.ExecContext(o.t.Context(), "INSERT INTO tidemark_jobs(kind) VALUES(?)", kind); err != nil {
+		o.t.Fatalf("%s: %v", kind, err)
+	}
+}
+
 // restart opens the store anew.
 func (o *residencyOracle) restart() {
 	o.t.Helper()
+	o.count["restart"]++
 	o.conn.Close()
 	o.s.Reopen()
 	o.connect()
