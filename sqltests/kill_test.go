@@ -13,19 +13,25 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
 )
 
 const killWriters = 8
 
 // killOptions are how the writers open their store; a store keeps its number.
-// Most begin a generation of each of three shards every few transactions.
-var killOptions = []string{
-	"shards=3&generation_size=4KiB",
-	"shards=1&generation_size=256KiB",
-	"shards=3&generation_size=4KiB&resident=keys",
-	"shards=3&generation_size=2KiB",
-	"shards=3&generation_size=8KiB",
-	"shards=1&generation_size=16KiB&resident=keys",
+// Most begin a generation of each of three shards every few transactions, and most
+// compact their log all the time.
+var killOptions = []struct {
+	query   string
+	compact bool
+}{
+	{"shards=3&generation_size=4KiB", true},
+	{"shards=1&generation_size=256KiB", false},
+	{"shards=3&generation_size=4KiB&resident=keys", true},
+	{"shards=3&generation_size=2KiB", true},
+	{"shards=3&generation_size=8KiB", false},
+	{"shards=1&generation_size=16KiB&resident=keys", true},
 }
 
 // killRounds is how often the writers of one store are killed: a store that only
@@ -34,8 +40,9 @@ const killRounds = 5
 
 // childWriters opens a store and starts writers that never stop. Each commits
 // transactions of three rows in two tables and then prints "writer seq", so that a
-// line on the pipe is a promise the parent may hold the store to.
-func childWriters(dsn string) error {
+// line on the pipe is a promise the parent may hold the store to. With compact it
+// also runs one compaction after the other, and says "compacted" behind each.
+func childWriters(dsn string, compact bool) error {
 	db, err := sql.Open("tidemark", dsn)
 	if err != nil {
 		return err
@@ -46,7 +53,21 @@ func childWriters(dsn string) error {
 	}
 	var mu sync.Mutex
 	out := bufio.NewWriterSize(os.Stdout, 64)
-	errs := make(chan error, killWriters)
+	errs := make(chan error, killWriters+1)
+	if compact {
+		go func() {
+			for {
+				if _, err := db.Exec("INSERT INTO tidemark_jobs(kind) VALUES('compact')"); err != nil {
+					errs <- fmt.Errorf("compacting: %w", err)
+					return
+				}
+				mu.Lock()
+				fmt.Fprintln(out, "compacted")
+				out.Flush()
+				mu.Unlock()
+			}
+		}()
+	}
 	for w := range killWriters {
 		go func() {
 			var seq int64
@@ -87,10 +108,11 @@ func writeOne(db *sql.DB, w int, seq int64) error {
 	return tx.Commit()
 }
 
-// TestKill is ENG-AT-14: it kills a process with eight writers and opens what it left: nothing
-// acknowledged is lost, nothing is half there, no file is there that the catalog
-// does not name, the check is clean. TIDEMARK_KILL_ROUNDS sets the number of
-// rounds.
+// TestKill is ENG-AT-14 and ENG-AT-25: it kills a process with eight writers, and
+// mostly with a compaction, and opens what it left: nothing acknowledged is lost,
+// nothing is half there, no file is there that the catalog does not name, the check
+// is clean. When the store is closed again no file is there that nothing needs.
+// TIDEMARK_KILL_ROUNDS sets the number of rounds.
 func TestKill(t *testing.T) {
 	rounds := 24
 	if testing.Short() {
@@ -107,42 +129,54 @@ func TestKill(t *testing.T) {
 	if rounds < 2*killRounds*len(killOptions) {
 		each = max(rounds/(2*len(killOptions)), 1)
 	}
-	total, generations, start := 0, 0, time.Now()
+	total, generations, inside, start := 0, 0, 0, time.Now()
 	for round, store := 0, 0; round < rounds; store++ {
 		dir := filepath.Join(t.TempDir(), "store")
 		if store/len(killOptions)%2 == 1 {
 			dir = filepath.Join(metaDir(t), "store") // faster
 		}
 		options := killOptions[store%len(killOptions)]
-		dsn := dir + "?busy_timeout=60s&" + options
+		dsn := dir + "?busy_timeout=60s&" + options.query
 		acked := map[int]int64{}
-		made := 0
+		var made killedStore
 		for n := 0; n < each && round < rounds; n, round = n+1, round+1 {
-			total += killRound(t, dsn, round, acked)
+			total += killRound(t, dsn, options.compact, round, acked)
 			made = verifyKilled(t, dsn, dir, acked)
 			if t.Failed() {
-				t.Fatalf("round %d, %s", round, options)
+				t.Fatalf("round %d, %v", round, options)
 			}
 		}
-		generations += made
+		generations, inside = generations+made.generations, inside+made.compacting
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 		if rounds > 100 && store%10 == 9 {
-			t.Logf("%d rounds, %d commits, %d generations in %s", round, total, generations, time.Since(start).Round(time.Second))
+			t.Logf("%d rounds, %d commits, %d generations, %d killed compactions in %s", round, total, generations, inside, time.Since(start).Round(time.Second))
 		}
 	}
-	t.Logf("%d rounds, %d commits acknowledged, none lost; %d generations; %s", rounds, total, generations, time.Since(start).Round(time.Second))
+	t.Logf("%d rounds, %d commits acknowledged, none lost; %d generations; %d kills in a compaction; %s", rounds, total, generations, inside, time.Since(start).Round(time.Second))
 	if total == 0 {
 		t.Fatal("no commit was acknowledged in any round")
 	}
+	if inside == 0 {
+		t.Error("no compaction was killed")
+	}
+}
+
+// killedStore says what was found in a store.
+type killedStore struct {
+	generations int
+	compacting  int // compactions that did not end
 }
 
 // killRound runs the child for a while, kills it and records what it promised.
-func killRound(t *testing.T, dsn string, round int, acked map[int]int64) (n int) {
+func killRound(t *testing.T, dsn string, compact bool, round int, acked map[int]int64) (n int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TIDEMARK_TEST_WRITERS="+dsn)
+	if compact {
+		cmd.Env = append(cmd.Env, "TIDEMARK_TEST_COMPACT=1")
+	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -158,6 +192,9 @@ func killRound(t *testing.T, dsn string, round int, acked map[int]int64) (n int)
 		kill = time.AfterFunc(time.Duration(5+round*7%90)*time.Millisecond, func() { cmd.Process.Kill() })
 	}
 	for lines.Scan() {
+		if kill == nil && (!compact || lines.Text() == "compacted") { // from then on, at a different moment each round
+			kill = time.AfterFunc(time.Duration(20+round*13%180)*time.Millisecond, func() { cmd.Process.Kill() })
+		}
 		var w int
 		var seq int64
 		if _, err := fmt.Sscanf(lines.Text(), "%d %d", &w, &seq); err != nil {
@@ -165,9 +202,6 @@ func killRound(t *testing.T, dsn string, round int, acked map[int]int64) (n int)
 		}
 		acked[w] = max(acked[w], seq)
 		n++
-		if kill == nil { // from the first promise on, at a different moment each round
-			kill = time.AfterFunc(time.Duration(20+round*13%180)*time.Millisecond, func() { cmd.Process.Kill() })
-		}
 	}
 	if err := cmd.Wait(); err == nil || stderr.Len() > 0 {
 		t.Fatalf("the writers ended by themselves: %v %s", err, stderr.String())
@@ -176,16 +210,47 @@ func killRound(t *testing.T, dsn string, round int, acked map[int]int64) (n int)
 }
 
 // verifyKilled opens the store twice: what a kill left behind, and what the first
-// open and close did about it. It returns how many generations there are.
-func verifyKilled(t *testing.T, dsn, dir string, acked map[int]int64) (generations int) {
+// open and close did about it.
+func verifyKilled(t *testing.T, dsn, dir string, acked map[int]int64) (found killedStore) {
 	t.Helper()
 	for range 2 {
-		generations = verifyOpened(t, dsn, dir, acked)
+		found = verifyOpened(t, dsn, dir, acked)
+		verifyClosed(t, dir)
 	}
-	return generations
+	return found
 }
 
-func verifyOpened(t *testing.T, dsn, dir string, acked map[int]int64) (generations int) {
+// verifyClosed holds the files of a closed store against its catalog.
+func verifyClosed(t *testing.T, dir string) {
+	t.Helper()
+	cat, err := catalog.Open(t.Context(), catalog.Options{Dir: dir, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cat.Close(context.Background())
+	objects, err := cat.Objects(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{"LOCK": true, "catalog.db": true, "catalog.db-wal": true, "catalog.db-shm": true}
+	for _, o := range objects {
+		named[o.Path] = o.State != "collected"
+	}
+	for _, p := range filesBelow(t, dir) {
+		if !named[p] {
+			t.Errorf("closed: nothing names the file %s", p)
+		}
+	}
+	garbage, err := cat.Garbage(t.Context(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range garbage {
+		t.Errorf("closed: nothing needs the file %s, which is %s", o.Path, o.State)
+	}
+}
+
+func verifyOpened(t *testing.T, dsn, dir string, acked map[int]int64) (found killedStore) {
 	t.Helper()
 	db, err := sql.Open("tidemark", dsn) // a kill may have been before the store was made
 	if err != nil {
@@ -202,11 +267,12 @@ func verifyOpened(t *testing.T, dsn, dir string, acked map[int]int64) (generatio
 	for _, f := range leakedFiles(t, db, dir) {
 		t.Errorf("nothing names the file %s", f)
 	}
-	if err := db.QueryRow("SELECT count(*) FROM tidemark_generations").Scan(&generations); err != nil {
+	if err := db.QueryRow(`SELECT (SELECT count(*) FROM tidemark_generations),
+		(SELECT count(*) FROM tidemark_jobs WHERE kind = 'compact' AND state = 'failed')`).Scan(&found.generations, &found.compacting); err != nil {
 		t.Fatal(err)
 	}
 	if len(acked) == 0 {
-		return generations // nor need there be a table
+		return found // nor need there be a table
 	}
 	for w, want := range acked {
 		var entries, distinct, maxSeq, tot int64
@@ -222,24 +288,14 @@ func verifyOpened(t *testing.T, dsn, dir string, acked map[int]int64) (generatio
 			t.Errorf("writer %d: %d entries, %d transactions, total %d at sequence %d: something is half there", w, entries, distinct, tot, maxSeq)
 		}
 	}
-	return generations
+	return found
 }
 
 // leakedFiles lists the files below a store's directory that are not its own:
 // the catalog's, the lock, and objects that the catalog names and did not collect.
 func leakedFiles(t *testing.T, db *sql.DB, dir string) (leaked []string) {
 	t.Helper()
-	var paths []string
-	if err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return skipGone(err)
-		}
-		p, err = filepath.Rel(dir, p)
-		paths = append(paths, filepath.ToSlash(p))
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	paths := filesBelow(t, dir)
 	// Names are recorded before their files are made, so they are read last.
 	rows, err := db.Query("SELECT relative_path FROM catalog.objects WHERE state <> 'collected'")
 	if err != nil {
@@ -263,6 +319,22 @@ func leakedFiles(t *testing.T, db *sql.DB, dir string) (leaked []string) {
 		}
 	}
 	return leaked
+}
+
+// filesBelow lists the files below a directory.
+func filesBelow(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return skipGone(err)
+		}
+		p, err = filepath.Rel(dir, p)
+		paths = append(paths, filepath.ToSlash(p))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return paths
 }
 
 // childLoad loads a script, says so and waits to be killed.

@@ -12,7 +12,7 @@ var seedFlag = flag.Uint64("seed", 0, "seed of random tests; 0 chooses one and p
 // TestMain runs a child process's work when this binary was started as one.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TIDEMARK_TEST_WRITERS"); dir != "" {
-		if err := childWriters(dir); err != nil {
+		if err := childWriters(dir, os.Getenv("TIDEMARK_TEST_COMPACT") != ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
