@@ -98,8 +98,8 @@ var corpusSmall = regexp.MustCompile(`(^|/)(select[1-5]\.test|evidence/.*)$`)
 // TestCorpus runs the whole public script corpus directly and through prepared
 // statements, and its smaller scripts (all with TIDEMARK_CORPUS=all) with the
 // store closed and opened again between statements, on tables of which only keys
-// are in memory, and on volatile ones. Scripts run side by side, each on a store
-// of its own.
+// are in memory, with compactions between statements, and on volatile ones.
+// Scripts run side by side, each on a store of its own.
 func TestCorpus(t *testing.T) {
 	names, texts := corpus(t, "slt.tar.xz", ".test")
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "trigger") })
@@ -111,16 +111,17 @@ func TestCorpus(t *testing.T) {
 	}
 	all := os.Getenv("TIDEMARK_CORPUS") == "all"
 	for _, m := range []struct {
-		name  string
-		query string // of the DSN
-		o     slt.Options
-		small bool
+		name    string
+		query   string // of the DSN
+		o       slt.Options
+		small   bool
+		compact bool // every time, and only every other time opened again
 	}{
-		{"direct", "", slt.Options{}, testing.Short()},
-		{"prepare", "", slt.Options{Prepare: true}, testing.Short()},
-		{"reopen", "", slt.Options{ReopenEvery: 50}, !all},
-		{"keys", "resident=keys", slt.Options{ReopenEvery: 200}, !all},
-		{"volatile", "", slt.Options{Rewrite: volatileTable}, !all},
+		{"direct", "", slt.Options{}, testing.Short(), false},
+		{"prepare", "", slt.Options{Prepare: true}, testing.Short(), false},
+		{"reopen", "", slt.Options{ReopenEvery: 50}, !all, false},
+		{"keys", "resident=keys&generation_size=64KiB", slt.Options{ReopenEvery: 100}, !all, true},
+		{"volatile", "", slt.Options{Rewrite: volatileTable}, !all, false},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			names, want := names, corpusRecords
@@ -130,7 +131,7 @@ func TestCorpus(t *testing.T) {
 			gors := runtime.NumGoroutine()
 			var passed atomic.Int64
 			sideBySide(t, names, func(t *testing.T, name string) {
-				res := runScript(t, m.query, texts[name], m.o)
+				res := runScript(t, m.query, texts[name], m.o, m.compact)
 				passed.Add(int64(res.Passed))
 			})
 			if m.o.Rewrite != nil && rewritten.Load() == 0 {
@@ -164,8 +165,10 @@ func volatileTable(sql string) string {
 }
 
 // runScript runs one script on a store of its own and checks the store. Every
-// failure is one of the test, the first few with their text.
-func runScript(t *testing.T, query string, text []byte, o slt.Options) slt.Result {
+// failure is one of the test, the first few with their text. With compact the store
+// is compacted where it would be opened again, and opened again every other time:
+// rows are read from the base in the process that wrote it and in another.
+func runScript(t *testing.T, query string, text []byte, o slt.Options, compact bool) slt.Result {
 	t.Helper()
 	ctx := context.Background()
 	s := OpenBeside(t, query)
@@ -181,7 +184,16 @@ func runScript(t *testing.T, query string, text []byte, o slt.Options) slt.Resul
 			t.Errorf("%s: %s", f.Record, f.Why)
 		}
 	}
+	compacted := 0
 	o.Reopen = func() (*sql.Conn, error) {
+		if compact {
+			if _, err := conn.ExecContext(ctx, "INSERT INTO tidemark_jobs(kind) VALUES('compact')"); err != nil {
+				return conn, err
+			}
+			if compacted++; compacted%2 == 1 {
+				return conn, nil
+			}
+		}
 		conn.Close()
 		s.Reopen()
 		conn, err = s.DB.Conn(ctx)
