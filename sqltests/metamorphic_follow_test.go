@@ -35,6 +35,12 @@ func TestMetamorphicFollows(t *testing.T) {
 			func(s metaStats) bool { return s.taken == 2 }},
 		{"commits that were", "0 exec INSERT INTO t0 VALUES(2, 2)\n0 checkpoint\n0 crash 0", metaSet{"sync": "off", "@disk": "memory"},
 			func(s metaStats) bool { return s.taken == 0 }},
+		{"no space for a compaction", "0 fault space 0\n0 exec INSERT INTO t0 VALUES(2, 2)\n0 compact", nil,
+			func(s metaStats) bool { return s.refused > 0 && s.poisoned == 0 }},
+		{"a compaction cannot sync, and is tried again", "0 exec INSERT INTO t0 VALUES(2, 2)\n0 checkpoint\n0 fault sync 1\n0 compact\n0 reopen", nil,
+			func(s metaStats) bool { return s.refused == 1 && s.poisoned == 0 }},
+		{"commits that were compacted", "0 exec INSERT INTO t0 VALUES(2, 2)\n0 compact\n0 crash 0", metaSet{"sync": "off", "@disk": "memory"},
+			func(s metaStats) bool { return s.taken == 0 }},
 		{"a read of a row in a file", "0 fault read 1\n0 rows SELECT * FROM t0\n0 dump", metaSet{"resident": "keys"},
 			func(s metaStats) bool { return s.refused == 1 }},
 		{"of rows that are open", "0 exec INSERT INTO t0(k, a) VALUES(2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (9, 9), (10, 10)\n" +

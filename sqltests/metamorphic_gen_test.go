@@ -137,7 +137,7 @@ func (g *metaGen) operation() {
 	case n <= 95:
 		g.fault()
 	default:
-		o := metaOp{verb: metaVerb(g.one(string(metaCheck), string(metaReopen), string(metaCrash), string(metaCheckpoint)))}
+		o := metaOp{verb: metaVerb(g.one(string(metaCheck), string(metaReopen), string(metaCrash), string(metaCheckpoint), string(metaCompact)))}
 		if o.verb == metaCrash {
 			o.text = fmt.Sprint(g.between(0, metaCrashes-1))
 		}

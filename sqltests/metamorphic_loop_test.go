@@ -39,11 +39,13 @@ const (
 		0 exec INSERT INTO p0(k) VALUES(77)
 		0 exec COMMIT
 		0 checkpoint
+		0 compact
 		0 exec SAVEPOINT s
 		0 exec DELETE FROM p0
 		0 exec ROLLBACK TO s
 		0 exec DELETE FROM p0 WHERE k = 12
 		0 exec RELEASE s
+		0 compact
 		0 exec DELETE FROM c0 WHERE k > 1
 		0 exec DELETE FROM p0 WHERE k <> 9
 `

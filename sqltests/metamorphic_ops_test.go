@@ -43,6 +43,7 @@ const (
 	metaCrash  metaVerb = "crash"
 	// These are about the store alone: plain SQLite does nothing.
 	metaCheckpoint metaVerb = "checkpoint"
+	metaCompact    metaVerb = "compact"
 	metaFault      metaVerb = "fault" // a metaFailure, armed from now on
 )
 
@@ -118,7 +119,7 @@ func parseMetaList(text string) (l metaList, err error) {
 			}
 		}
 		switch o.verb {
-		case metaExec, metaRows, metaOpen, metaDrain, metaDump, metaCheck, metaReopen, metaCrash, metaCheckpoint:
+		case metaExec, metaRows, metaOpen, metaDrain, metaDump, metaCheck, metaReopen, metaCrash, metaCheckpoint, metaCompact:
 		case metaFault:
 			if _, err := parseMetaFailure(text); err != nil {
 				return l, fmt.Errorf("%q: %w", line, err)

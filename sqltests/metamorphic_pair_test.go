@@ -180,7 +180,7 @@ func (p *metaPair) both(o metaOp) (got, want string, err error) {
 	if err != nil {
 		return got, "", err
 	}
-	if o.verb == metaCheckpoint && got == "" {
+	if (o.verb == metaCheckpoint || o.verb == metaCompact) && got == "" {
 		p.states.trim() // all that was committed is on disk
 	}
 	if want, err = p.plain.do(o); err != nil {

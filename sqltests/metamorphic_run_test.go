@@ -157,13 +157,15 @@ func (r *metaRun) do(o metaOp) (string, error) {
 	case metaCheck:
 		return r.check(s)
 	case metaCheckpoint:
-		return r.checkpoint()
+		return r.job((metaBase).checkpoint)
+	case metaCompact:
+		return r.job((metaBase).compact)
 	}
 	return "", nil
 }
 
-// checkpoint waits for the write lock, so nobody may have it.
-func (r *metaRun) checkpoint() (string, error) {
+// job runs what waits for the write lock, so nobody may have it.
+func (r *metaRun) job(run func(metaBase, context.Context, *sql.Conn) error) (string, error) {
 	if slices.ContainsFunc(r.sessions, func(s *metaSession) bool { return s.within }) {
 		return "in a transaction", nil
 	}
@@ -172,7 +174,7 @@ func (r *metaRun) checkpoint() (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	r.failed = r.base.checkpoint(r.ctx, c)
+	r.failed = run(r.base, r.ctx, c)
 	return "", r.failed
 }
 

@@ -21,6 +21,7 @@ type metaBase interface {
 	open() (*sql.DB, error)
 	check(context.Context, *sql.Conn) ([]string, error)
 	checkpoint(context.Context, *sql.Conn) error
+	compact(context.Context, *sql.Conn) error
 }
 
 // metaStore is a store. Its log is in files, of which a crash leaves what a kill
@@ -137,6 +138,14 @@ func (s *metaStore) checkpoint(ctx context.Context, c *sql.Conn) error {
 	return st.Checkpoint(ctx, nil)
 }
 
+func (s *metaStore) compact(ctx context.Context, c *sql.Conn) error {
+	st, err := driver.Raw(c)
+	if err != nil {
+		return err
+	}
+	return st.Compact(ctx, nil)
+}
+
 func readTree(dir string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
@@ -226,6 +235,8 @@ func (p *metaPlain) check(ctx context.Context, c *sql.Conn) ([]string, error) {
 }
 
 func (p *metaPlain) checkpoint(context.Context, *sql.Conn) error { return nil }
+
+func (p *metaPlain) compact(context.Context, *sql.Conn) error { return nil }
 
 // metaError is an error's code and message, the same for both.
 func metaError(err error) string {
