@@ -60,4 +60,91 @@ var compactionFences = []fencesOf{
 }`, "TestClaimAndCollected"},
 		{"an identity is not used again", `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.object_id = o.object_id)` + "`" + `,`, `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND 0` + "`" + `,`, "TestClaimAndCollected"},
 	}},
+	{"compact.go", ".", []fence{
+		{"a failed compaction is looked behind", `	s.compactor.failed = s.compactor.failed || failure != nil
+`, ``, "TestFailedCompactionLeavesNothing"},
+		{"what was compacted is not compacted again", `	case s.compactor.since == head.lsn:`, `	case false:`, "TestCompact$"},
+		{"a state is published before it is a base", `		case published == head.lsn:`, `		case published >= 0:`, "TestCompact$"},
+		{"files of a base are known before the catalog has them", `		s.objects.addSealed(f.generation)
+`, `		_ = f
+`, "TestCompact$"},
+		{"generations before the base are replaced", `g.info.LastLSN <= c.lsn && !g.gone {`, `g.info.LastLSN <= c.lsn && false {`, "TestCompact$"},
+		{"generations behind the base are not replaced", `g.info.LastLSN <= c.lsn && !g.gone {`, `!g.gone {`, "TestCompactBesideRotations"},
+		{"the base before is replaced", `	for _, g := range s.base {
+		s.replaced`, `	for _, g := range []*generation(nil) {
+		s.replaced`, "TestCompactKeepsTheBaseBefore"},
+		{"what a base replaces is not in the log's use", `		s.rowBytes -= n
+`, ``, "TestLogUse|TestCompact$"},
+		{"a base is in the log's use", `			s.rowBytes += x.bytes
+`, ``, "TestLogUse|TestCompact$"},
+	}},
+	{"base.go", ".", []fence{
+		{"a base is held against the table's sum", `	if all.rows != int64(t.Len()) || all.sum != t.sum {`, `	if false {`, "TestCompactComparesSums"},
+		{"no volatile row is in a base", `		if !t.def.Durable {`, `		if false {`, "TestCompact$"},
+		{"a base file is synced", `	if err := g.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactCrash"},
+		{"a full file of a base is followed by another", `	if w.cur != nil && w.b.Offset() >= w.limit {`, `	if false {`, "TestBaseOfManyFiles"},
+		{"a compaction ends with its context", `	if err := w.ctx.Err(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactEndsWithItsContext"},
+		{"a fragment begins where its rows do", `start: w.b.Offset()}`, `start: 0}`, "TestCompact$"},
+	}},
+	{"base_load.go", ".", []fence{
+		{"a base file has the sealed extent", `	case f.end != w.ByteExtent || f.allocated != w.ByteExtent:`, `	case false:`, "TestBaseMatches"},
+		{"a base file has the sealed digest", `	case f.seal.Digest != w.IntegrityDigest:`, `	case false:`, "TestBaseMatches"},
+		{"a base file is of the commit", `	case int64(f.seal.LastLSN) != w.LSN || int64(f.least) != w.LSN:`, `	case false:`, "TestBaseMatches"},
+		{"a base file has the sealed fragments", `	case !slices.Equal(found, w.Fragments):`, `	case false:`, "TestBaseMatches"},
+		{"what is in the catalog is compared", `	if err := f.matches(); err != nil {`, `	if err := error(nil); err != nil {`, "TestBaseOfAnotherSeal"},
+	}},
+	{"replay_base.go", ".", []fence{
+		{"rows of a base are in order", `	if t.rows.hasMax && p.Rowid <= t.rows.max {`, `	if false {`, "TestBaseForged"},
+		{"a base footer is of one mind", `		if m.Records[i].Table != k.Table || int64(m.Records[i].Count) != k.Rows || i > 0 && k.Table <= m.Contributions[i-1].Table {`, `		if i < 0 {`, "TestBaseForgedRows"},
+		{"a base footer counts keys rows", `			if t.tally.rows != k.Rows {`, `			if false {`, "TestBaseForgedRows"},
+		{"a base footer adds up rows", `		} else if t.tally != (tally{rows: k.Rows, sum: k.Sum}) {`, `		} else if false {`, "TestBaseForgedRows"},
+		{"a base footer names all tables", `		if t.tally != (tally{}) {`, `		if false {`, "TestBaseForgedRows"},
+	}},
+	{"repoint.go", ".", []fence{
+		{"a row that was changed since is not re-pointed", `; ok && now == m.from {`, `; ok && now != "" {`, "TestCompactBesideChanges"},
+		{"a row that was removed since is not re-pointed", `; ok && now == m.from {`, `; !ok || now == m.from {`, "TestCompactBesideChanges"},
+		{"a table that was dropped is not re-pointed", `		if t == nil || t.src == nil { // it was dropped`, `		if false {`, "TestCompactBesideChanges"},
+		{"keys tables get another lease", `			n.src = &source{objects: s.objects, lease: now}`, `			n.src = &source{objects: s.objects, lease: t.src.lease}; _ = now`, "TestCompactionsForget"},
+		{"replaced files wait for the lease before", `			s.replaced[i].lease = before
+`, `			s.replaced[i].lease = before - before
+`, "TestCompactKeeps"},
+		{"a state made of what is not durable is not visible", `	s.follow(head, next, written, pending)`, `	s.follow(head, next, written, pending && false)`, "TestCompactShowsNothingEarly"},
+	}},
+	{"lease.go", ".", []fence{
+		{"a lease that lives is not over", `		if k <= n {`, `		if k < n {`, "TestCompactKeeps"},
+		{"a lease ends", `	delete(b.live, n)
+`, ``, "TestCompactionsForget"},
+	}},
+	{"collect.go", ".", []fence{
+		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease) {`, ` {`, "TestCompactKeeps"},
+		{"held files are not removed", `return held[o.ID] })`, `return false })`, "TestCompactKeeps"},
+		{"a failed compaction is not tried at once", `		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
+`, ``, "TestFailingCompactionIsTriedLater"},
+		{"a removal is synced before it is recorded", `		if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {`, `		if err := error(nil); err != nil {`, "TestRemovalIsSynced"},
+		{"a removed file is let go of", `		if err := s.objects.drop(uint64(o.ID)); err != nil {`, `		if err := error(nil); err != nil {`, "TestCompactionsForget"},
+		{"a collected generation is forgotten", `	s.gens = slices.DeleteFunc(slices.Clone(s.gens), func(g *generation) bool { return gone[g.object] })
+`, ``, "TestCompactionsForget"},
+		{"a collected file is not waited for", `	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool { return gone[r.object] })
+`, ``, "TestCompactionsForget"},
+		{"what was replaced goes with Close", `		err = s.sweep(ctx, nil)`, `		err = nil`, "TestCompact$"},
+		{"what a crash left goes with Open", `	if err := s.sweep(ctx, nil); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
+	}},
+	{"compact_due.go", ".", []fence{
+		{"no ratio, no compaction", `	case l.ratio == 0 || used < l.floor:`, `	case used < l.floor:`, "TestCompactionDue"},
+		{"a log under the floor is left alone", `	case l.ratio == 0 || used < l.floor:`, `	case l.ratio == 0:`, "TestCompactionDue"},
+		{"garbage alone is a reason", ` || garbage > l.garbage
+`, `
+`, "TestCompactionDue"},
+		{"who wants no compaction gets none", `	if !c.auto || c.asked`, `	if c.asked`, "TestCompactOptions"},
+		{"a failed compaction is waited behind", ` || s.rowBytes < c.again {`, ` {`, "TestFailingCompactionIsTriedLater"},
+		{"garbage is no reason in a larger store", `	limits.garbage = max(limits.garbage, use.Live)
+`, ``, "TestCompactOptions"},
+	}},
+	{"check_base.go", ".", []fence{
+		{"a check computes a base's digest", `	if want := f.want.IntegrityDigest; digest != want {`, `	if want := f.want.IntegrityDigest; digest != want && false {`, "TestCheckOfForgedBase"},
+		{"a check computes a base's content", `	if want := f.want.ContentID; content != want {`, `	if want := f.want.ContentID; content != want && false {`, "TestCheckOfForgedBase"},
+		{"a check compares keys rows", `	return x == y, err`, `	return x == y || true, err`, "TestCheckOfKeysBesideABase"},
+		{"keys rows in two places may be the same", `	x, _, err := have.Get(rowid)`, `	return false, nil
+	x, _, err := have.Get(rowid)`, "TestCompactWithoutRepointing"},
+	}},
 }

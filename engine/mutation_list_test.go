@@ -178,7 +178,7 @@ var commitFences = []fencesOf{
 		{"a volatile commit shares the fate of what it is made of", `	if pending {`, `	if pending && false {`, "TestVolatile"},
 		{"what a volatile commit is made of is what it read, too", `if slot.read || slot.h != nil {`, `if slot.h != nil {`, "TestVolatile"},
 		{"a poisoned store takes no volatile rows", `	if p.cause != nil {
-		return base.lsn + 1`, `	if false {
+		return base.lsn + 1`, `	if p.cause != nil && false {
 		return base.lsn + 1`, "TestFenceVolatilePoison"},
 		{"a batch keeps the volatile rows behind it", `	newest.root = next
 `, ``, "TestVolatile"},
