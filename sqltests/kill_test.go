@@ -158,7 +158,7 @@ func TestKill(t *testing.T) {
 	if total == 0 {
 		t.Fatal("no commit was acknowledged in any round")
 	}
-	if inside == 0 {
+	if inside == 0 && rounds >= 2*len(killOptions) { // of few, all may be between two
 		t.Error("no compaction was killed")
 	}
 }
