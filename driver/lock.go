@@ -15,14 +15,14 @@ func (c *conn) lock(ctx context.Context, pinned bool) error {
 		return errReadOnlyTx
 	}
 	pinned = pinned && c.reads.snap != nil
-	if pinned && c.store.Head() != c.reads.snap {
+	if pinned && !c.store.Head().Same(c.reads.snap) {
 		return errSnapshotOld()
 	}
 	etx, err := c.takeWriteLock(ctx)
 	if err != nil {
 		return err
 	}
-	if pinned && etx.From() != c.reads.snap {
+	if pinned && !etx.From().Same(c.reads.snap) {
 		etx.Rollback()
 		return errSnapshotOld()
 	}
@@ -65,7 +65,7 @@ func (c *conn) lockLate() error {
 	if err != nil {
 		return wrapError("lock", err)
 	}
-	if c.reads.snap != nil && etx.From() != c.reads.snap {
+	if c.reads.snap != nil && !etx.From().Same(c.reads.snap) {
 		etx.Rollback()
 		return errSnapshotOld()
 	}

@@ -183,7 +183,7 @@ func (w *baseWriter) flush(all bool) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.s.closed(); err != nil {
+	if err := w.s.refusal(); err != nil {
 		return err
 	}
 	g := w.cur.generation
@@ -221,10 +221,7 @@ func (w *baseWriter) end() error {
 	if err := g.file.Sync(); err != nil {
 		return &syncError{g.path, err}
 	}
-	w.s.entries.take()
-	err = w.s.syncDirs(path.Dir(g.path))
-	w.s.entries.give()
-	if err != nil {
+	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
 		return err
 	}
 	content, err := contentID(g.file, g.tail)
@@ -263,21 +260,31 @@ func (f *baseFile) seal(lsn LSN) wal.Seal {
 	return m
 }
 
-// abandon lets go of a file that is not going to be finished. The next open, or
-// the next compaction, removes it.
+// abandon lets go of files that no head is going to name. They are removed as soon as
+// the catalog says so, for which it may need the room that they give back here.
 func (w *baseWriter) abandon(cause error) error {
-	if w.cur == nil || w.cur.file == nil {
-		return cause
+	if f := w.cur; f != nil && f.file != nil {
+		_ = f.file.Truncate(0) // nobody reads it
+		cause = errors.Join(cause, f.close())
 	}
-	return errors.Join(cause, w.cur.close())
+	for _, f := range w.files {
+		if file, err := w.s.fs.Open(f.path); err == nil {
+			_ = file.Truncate(0)
+			cause = errors.Join(cause, file.Close())
+		}
+	}
+	return cause
 }
 
 // writeBase writes the state of a cut. What is written is known to the catalog and
 // named by no head.
 func (s *Store) writeBase(ctx context.Context, job int64, c *cut, progress func(done, total int64)) ([]*baseFile, error) {
 	w := &baseWriter{s: s, ctx: ctx, job: job, lsn: c.lsn, limit: s.opts.GenerationSize}
-	if total := c.state.live; progress != nil {
+	if total := max(c.state.live, 1); progress != nil {
 		w.tell = func(wrote int64) { progress(min(wrote, total), total) }
+	}
+	if err := soundBase(c.state.schema); err != nil {
+		return nil, err
 	}
 	if err := w.schema(c.state.schema); err != nil {
 		return nil, w.abandon(err)

@@ -17,13 +17,13 @@ func (r *recovery) openBase(state *catalog.State) error {
 	s := r.s
 	for _, c := range state.Base {
 		f := newBaseLog(c)
+		s.base = append(s.base, f.generation)
 		if err := s.open(f.generation, s.fs.OpenRead); err != nil {
 			return err
 		}
 		r.base = append(r.base, f)
 		s.objects.add(f.generation)
 		s.objects.sealed(f.generation) // it is closed when the open ends
-		s.base = append(s.base, f.generation)
 	}
 	r.from = LSN(state.BaseLSN)
 	return nil

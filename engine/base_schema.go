@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
@@ -91,24 +92,42 @@ func (d *schemaDecoder) object() *Object {
 	return tableObject(d.table(d.uint()))
 }
 
-// add puts an object behind the others, under the terms of a change that makes
-// it.
+// add puts an object behind the others. It is as sound as one that a change makes,
+// but a trigger may be on what is called otherwise by now.
 func (b *baseSchema) add(o *Object) error {
-	var next *Schema
-	var err error
-	if o.Kind == KindTable {
+	switch {
+	case o.Kind == KindTable:
 		if v := o.Table.Version; v > b.version {
 			return fmt.Errorf("table %q by definition %d in schema version %d", o.Name, v, b.version)
 		}
-		next, err = CreateTable{Def: o.Table}.alter(b.objects, o.Table.Version)
-	} else {
-		next, err = CreateObject{Object: *o}.alter(b.objects, b.version)
+		next, err := CreateTable{Def: o.Table}.alter(b.objects, o.Table.Version)
+		if err != nil {
+			return err
+		}
+		b.objects = next
+	case o.Name == "":
+		return fmt.Errorf("%s without a name", o.Kind)
+	case o.Kind == KindTrigger && b.objects.position(KindTrigger, o.Name) >= 0, o.Kind == KindView && b.objects.nameTaken(o.Name) != "":
+		return fmt.Errorf("%s %q is there twice", o.Kind, o.Name)
+	default:
+		b.objects = b.objects.with(b.version, o)
 	}
-	if err != nil {
-		return err
-	}
-	b.objects = next
 	b.left--
+	return nil
+}
+
+// soundBase refuses a schema that would not be read back as it is: then the log
+// stays, which was.
+func soundBase(s *Schema) error {
+	var b baseSchema
+	for _, f := range baseSchemaFrames(s) {
+		if err := b.take(f); err != nil {
+			return fmt.Errorf("engine: the schema of a base: %w", err)
+		}
+	}
+	if !b.done() || !reflect.DeepEqual(b.schema().objects, s.objects) {
+		return fmt.Errorf("engine: schema %d would be read back as another", s.version)
+	}
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -29,23 +28,28 @@ type replaced struct {
 const (
 	// noLease: states to come may name the file, too.
 	noLease = math.MaxUint64
-	// sweepEvery is how often the end of leases is looked for, while files wait for it.
+	// sweepEvery is how often the end of leases is looked for, while files wait for it,
+	// at first, and sweepMost at last.
 	sweepEvery = time.Second
+	sweepMost  = time.Minute
 	// sweepBatch is how many files one transaction of the catalog is about.
-	sweepBatch = 64
+	sweepBatch = 32
 )
 
 // compactLoop compacts the log when that is due and removes files when they may go.
 func (s *Store) compactLoop() {
 	defer s.loops.Done()
+	wait := time.Duration(sweepEvery)
 	var look <-chan time.Time
 	for {
+		woken := false
 		select {
 		case <-s.closing:
 			return
 		case <-s.poisoned:
 			return // nothing is written any more
 		case <-s.compactor.wake:
+			woken = true
 		case <-look:
 		}
 		s.mu.Lock()
@@ -54,41 +58,53 @@ func (s *Store) compactLoop() {
 		if due {
 			s.compactNow()
 		}
-		if err := s.sweepReleased(); err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
+		s.repointLeft()
+		swept, err := s.sweepReleased()
+		if err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
 			s.event(Event{Kind: EventBackgroundFailed, Err: err})
 		}
 		s.mu.Lock()
-		waiting := len(s.replaced) > 0
+		waiting := len(s.replaced) > 0 || s.compactor.failed
 		s.mu.Unlock()
+		waiting = waiting && !errors.Is(err, catalog.ErrPoisoned) // else only a reopen helps
+		// What cannot go yet is looked at less and less often.
+		if wait = min(2*wait, sweepMost); woken || swept > 0 {
+			wait = sweepEvery
+		}
 		if look = nil; waiting {
-			look = time.After(sweepEvery)
+			look = time.After(wait)
 		}
 	}
 }
 
 // sweepReleased removes files when the lease of some has ended, or a compaction
-// failed.
-func (s *Store) sweepReleased() error {
-	held := s.held()
+// failed, and returns how many.
+func (s *Store) sweepReleased() (swept int, err error) {
+	held := len(s.held())
 	s.mu.Lock()
-	some := len(s.replaced) > len(held) || s.compactor.failed
-	s.compactor.failed = false
+	some := len(s.replaced) > held || s.compactor.failed
 	s.mu.Unlock()
 	if !some {
-		return nil
+		return 0, nil
 	}
-	return s.sweep(s.untilClose, held)
+	swept, err = s.sweep(s.untilClose, s.held)
+	if err == nil {
+		s.mu.Lock()
+		s.compactor.failed = false
+		s.mu.Unlock()
+	}
+	return swept, err
 }
 
-// compactNow runs a compaction that was due. One that fails is tried again when the
-// log has grown by a part.
+// compactNow runs a compaction that was due. When the next one is, compacted says;
+// one that did not even begin is tried again when the log has grown by a part.
 func (s *Store) compactNow() {
 	_, err := s.RunJob(s.untilClose, JobRequest{Kind: JobCompact})
 	s.mu.Lock()
 	c := &s.compactor
-	c.asked, c.again = false, 0
+	c.asked = false
 	if err != nil {
-		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
+		c.again = max(c.again, s.rowBytes+max(c.limits.floor, s.rowBytes/4))
 	} else {
 		s.compactIfDue()
 	}
@@ -114,7 +130,11 @@ func (s *Store) held() map[int64]bool {
 
 // sweepAtOpen removes what an earlier process left.
 func (s *Store) sweepAtOpen(ctx context.Context) {
-	if err := s.sweep(ctx, nil); err != nil {
+	if _, err := s.sweep(ctx, nil); err != nil {
+		s.mu.Lock()
+		s.compactor.failed = true
+		s.mu.Unlock()
+		s.compactor.signal()
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 }
@@ -122,43 +142,51 @@ func (s *Store) sweepAtOpen(ctx context.Context) {
 // sweepAtClose removes what only snapshots were read from, which end here.
 func (s *Store) sweepAtClose(ctx context.Context) {
 	s.mu.Lock()
-	some := len(s.replaced) > 0
+	some := len(s.replaced) > 0 || s.compactor.failed
 	s.mu.Unlock()
 	if !some {
 		return
 	}
 	err := s.objects.close()
 	if err == nil {
-		err = s.sweep(ctx, nil)
+		_, err = s.sweep(ctx, nil)
 	}
 	if err != nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 }
 
-// sweep removes all files that nothing reaches, but for the ones held.
-func (s *Store) sweep(ctx context.Context, held map[int64]bool) error {
-	for {
-		list, err := s.cat.Garbage(ctx, sweepBatch+len(held))
+// sweep removes all files that nothing reaches, but for the ones held, and returns
+// how many. held is asked behind each look at the catalog: a compaction notes what
+// it replaces before it lets go of it there.
+func (s *Store) sweep(ctx context.Context, held func() map[int64]bool) (swept int, err error) {
+	for limit := sweepBatch; ; {
+		list, err := s.cat.Garbage(ctx, limit)
 		if err != nil {
-			return fmt.Errorf("engine: looking for files to remove: %w", err)
+			return swept, fmt.Errorf("engine: looking for files to remove: %w", err)
 		}
-		list = slices.DeleteFunc(list, func(o catalog.Object) bool { return held[o.ID] })
+		found := len(list)
+		if held != nil {
+			kept := held()
+			list = slices.DeleteFunc(list, func(o catalog.Object) bool { return kept[o.ID] })
+		}
 		if len(list) == 0 {
-			return nil
+			if found < limit {
+				return swept, nil
+			}
+			limit *= 2 // all of them are held
+			continue
 		}
-		if err := s.remove(ctx, list[:min(len(list), sweepBatch)]); err != nil {
-			return err
+		list = list[:min(len(list), sweepBatch)]
+		if err := s.remove(ctx, list); err != nil {
+			return swept, err
 		}
+		swept += len(list)
 	}
 }
 
 // remove takes some objects through the three steps.
 func (s *Store) remove(ctx context.Context, list []catalog.Object) error {
-	s.sealers.take()
-	defer s.sealers.give()
-	s.sealing.Lock() // a Check that runs reads them
-	defer s.sealing.Unlock()
 	ids := make([]int64, len(list))
 	for i := range list {
 		ids[i] = list[i].ID
@@ -170,32 +198,56 @@ func (s *Store) remove(ctx context.Context, list []catalog.Object) error {
 	if len(claimed) == 0 {
 		return errors.New("engine: files that nothing seemed to need are needed")
 	}
-	s.entries.take()
-	defer s.entries.give()
 	ids = ids[:0]
-	dirs := map[string]bool{}
-	for _, o := range claimed {
-		if err := s.objects.drop(uint64(o.ID)); err != nil {
-			return fmt.Errorf("engine: unmapping %s: %w", o.Path, err)
+	for i := range claimed {
+		if err := s.unlink(&claimed[i]); err != nil {
+			return err
 		}
-		if err := s.fs.Remove(o.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("engine: removing %s: %w", o.Path, err)
-		}
-		dirs[path.Dir(o.Path)] = true
-		ids = append(ids, o.ID)
-	}
-	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		// Also where nothing was found: the name may have gone without being synced.
-		// A directory that was never made has none.
-		if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("engine: sync of %s: %w", dir, err)
-		}
+		ids = append(ids, claimed[i].ID)
 	}
 	if err := s.cat.Collected(ctx, ids); err != nil {
 		return fmt.Errorf("engine: recording what was removed: %w", err)
 	}
 	s.forget(claimed)
 	return nil
+}
+
+// unlink removes the file of a claimed object, durably.
+func (s *Store) unlink(o *catalog.Object) error {
+	s.sealers.take()
+	defer s.sealers.give()
+	s.sealing.Lock() // a Check that runs reads it
+	defer s.sealing.Unlock()
+	s.entries.take()
+	defer s.entries.give()
+	if err := s.objects.drop(uint64(o.ID)); err != nil {
+		return fmt.Errorf("engine: closing %s: %w", o.Path, err)
+	}
+	err := s.fs.Remove(o.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.unlinkAgain(o.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("engine: removing %s: %w", o.Path, err)
+	}
+	// A directory that was never made has no entry.
+	if err := s.fs.SyncDir(path.Dir(o.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("engine: sync of %s: %w", path.Dir(o.Path), err)
+	}
+	return nil
+}
+
+// unlinkAgain makes and removes a name that is gone: an earlier removal may have
+// failed to be synced, and only what is changed anew is part of the next sync.
+func (s *Store) unlinkAgain(name string) error {
+	f, err := s.fs.Create(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nor is there the directory
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), s.fs.Remove(name))
 }
 
 // forget lets go of what is known of objects that are collected.

@@ -29,12 +29,13 @@ type compactor struct {
 	auto   bool
 	limits compactLimits
 	wake   chan struct{} // of the goroutine; holds one word
+	left   *repointing   // what has to be read from the base yet; guarded by turn
 	turn   chan struct{} // holds a word while there is a compaction
 
 	// Guarded by Store.mu.
 	asked  bool  // the goroutine was told
 	failed bool  // a compaction left files behind that no head names
-	again  int64 // after a failure: what the log has to use before it is tried again
+	again  int64 // what the log has to use before the next one, after a failure some more
 	since  LSN   // the commit of the base, 0 for none
 }
 
@@ -62,7 +63,12 @@ func (s *Store) Compact(ctx context.Context, progress func(done, total int64)) e
 // compaction has ended, and with it what kept those of one that failed.
 func (s *Store) compacted(failure error) {
 	s.mu.Lock()
-	s.compactor.failed = s.compactor.failed || failure != nil
+	c := &s.compactor
+	c.failed = c.failed || failure != nil
+	c.again = s.rowBytes + c.limits.floor
+	if failure != nil {
+		c.again = max(c.again, s.rowBytes+s.rowBytes/4)
+	}
 	s.mu.Unlock()
 	s.compactor.signal()
 }
@@ -89,10 +95,12 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	if err := s.installBase(ctx, c, files); err != nil {
 		return closedCause(ctx, err)
 	}
-	if err := s.repoint(ctx, c, files); err != nil {
-		// Rows go on being read where they were. The next compaction, or the next
-		// open, has done with the files.
-		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
+	s.compactor.left = nil // what an earlier one left, this one does
+	if err := s.repoint(ctx, c, files); err != nil && s.refusal() == nil {
+		// Rows go on being read where they were, and the replaced files stay. The end
+		// of ctx is not the end of it: the compactor goes on.
+		s.compactor.left = &repointing{c, files}
+		s.compactor.signal()
 	}
 	var wrote int64
 	for _, f := range files {
@@ -113,6 +121,30 @@ func closedCause(ctx context.Context, err error) error {
 		return ErrClosed
 	}
 	return err
+}
+
+// repointing is a base that is the head, and that rows are not read from yet.
+type repointing struct {
+	cut   *cut
+	files []*baseFile
+}
+
+// repointLeft goes on where a compaction left off.
+func (s *Store) repointLeft() {
+	select {
+	case s.compactor.turn <- struct{}{}:
+		defer func() { <-s.compactor.turn }()
+	default:
+		return // another one has done it, or will
+	}
+	left := s.compactor.left
+	if left == nil {
+		return
+	}
+	s.compactor.left = nil
+	if err := s.repoint(s.untilClose, left.cut, left.files); err != nil && s.untilClose.Err() == nil {
+		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
+	}
 }
 
 // notDurable takes from the failed sync of a file that nothing relies on what
@@ -199,10 +231,11 @@ func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err
 		s.objects.addSealed(f.generation)
 	}
 	defer func() {
-		if err != nil {
-			for _, f := range files {
-				err = errors.Join(err, s.objects.drop(f.object))
-			}
+		if err == nil || errors.Is(err, catalog.ErrOutcomeUnknown) || errors.Is(err, catalog.ErrPoisoned) {
+			return // they may be the head
+		}
+		for _, f := range files {
+			err = errors.Join(err, s.objects.drop(f.object))
 		}
 	}()
 	prepared, err := s.cat.Prepare(ctx, p)
@@ -212,6 +245,9 @@ func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err
 	attempt, err := prepared.Begin(ctx)
 	if err != nil {
 		return s.pub.giveUp(ctx, prepared, withFull(fmt.Errorf("engine: beginning the base of commit %d: %w", c.lsn, err)))
+	}
+	if err := s.refusal(); err != nil { // a sync that failed meanwhile may have been one of its directories
+		return s.pub.giveUp(ctx, attempt, err)
 	}
 	adopted, err := attempt.Adopt(ctx)
 	if err != nil {

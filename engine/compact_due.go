@@ -37,17 +37,17 @@ func compactionDue(used, last, garbage int64, l compactLimits) bool {
 	return float64(used) > l.ratio*float64(last) || garbage > l.garbage
 }
 
-// liveSize is what a compaction writes of a row. The length of the definition's
-// version is in it: rows that were written by an older one count as if they were
-// written by the present one.
+// liveSize is what a compaction writes of a row, but for the length of the version of
+// its definition, which may make up to 8 bytes more: a row has to count for as much
+// when it goes as when it came, whatever became of the definition meanwhile.
 func liveSize(def *TableDef, rowid int64, rec row.Record) int64 {
-	return wal.PutSize(uint64(def.ID), def.Version, rowid, rec)
+	return wal.PutSize(uint64(def.ID), 1, rowid, rec)
 }
 
 // LogUse says what the log holds, in bytes of row records.
 type LogUse struct {
 	Used int64 // all of them
-	Live int64 // that a compaction would write: one whole record per row
+	Live int64 // that a compaction would write: one whole record per row, see liveSize
 }
 
 // Garbage is what a compaction would free.

@@ -182,9 +182,9 @@ var commitFences = []fencesOf{
 		return base.lsn + 1`, "TestFenceVolatilePoison"},
 		{"a batch keeps the volatile rows behind it", `	newest.root = next
 `, ``, "TestVolatile"},
-		{"a batch keeps the volatile rows beside it", `		p.inflight.root = p.inflight.root.with(written)
+		{"a batch keeps the volatile rows beside it", `		under.root = under.root.with(written)
 `, ``, "TestVolatile"},
-		{"a volatile commit is visible at once", `	s.durable.Store(visible.with(written))
+		{"a volatile commit is visible at once", `	s.durable.Store(seen)
 `, ``, "TestVolatile"},
 	}},
 	{"../vtab/transaction.go", "../driver", []fence{
@@ -218,7 +218,7 @@ var commitFences = []fencesOf{
 	return nil`, "TestContextAfterAppend"},
 	}},
 	{"../driver/lock.go", "../driver", []fence{
-		{"who waited for the lock is asked again", `	if pinned && etx.From() != c.reads.snap {`, `	if false {`, "TestBusySnapshot|TestFence"},
+		{"who waited for the lock is asked again", `	if pinned && !etx.From().Same(c.reads.snap) {`, `	if false {`, "TestBusySnapshot|TestFence"},
 		{"a transaction holds back what its base is", `	c.reads.base = etx.Base()
 `, ``, "TestPendingCommitIsNotSeen"},
 	}},

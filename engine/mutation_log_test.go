@@ -77,7 +77,7 @@ var logFences = []fencesOf{
 		{"a seal has a footer", `	if !c.footed {`, `	if false {`, "TestRotation"},
 		{"a sealed file ends with its footer", `	if err := g.file.Truncate(extent); err != nil {`, `	if err := error(nil); err != nil {`, "TestRotation"},
 		{"a footer is synced before its receipt", `	if err := g.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCrashAtEveryOperation|TestCheckpointCrash"},
-		{"the names of a sealed file are synced", `	if err := s.syncDirs(path.Dir(g.path)); err != nil {
+		{"the names of a sealed file are synced", `	if err := s.syncEntries(path.Dir(g.path)); err != nil {
 		return err
 	}
 	content,`, `	content,`, "TestGoldenTrace"},

@@ -119,6 +119,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		switch {
 		case c.State == catalog.GenerationCollected, c.Generation < l.cat.ReplayFrom && !c.InHead:
 			g.info, g.gone = sealedInfo(g.info, &c), true
+			g.info.State = c.State
 			l.cut = max(l.cut, g.info.LastLSN)
 		case c.Generation > l.cat.CurrentGeneration || l.cat.WriterEpoch == 0:
 			// The catalog names a generation current only after its file is

@@ -6,6 +6,7 @@ type root struct {
 	lsn     LSN
 	schema  *Schema
 	tables  []*Table // by slot of the schema
+	content uint64   // equal in two states of the store that have the same rows
 	objects *objects // that rows of keys tables are read from
 	memory  int64    // estimate of what the tables take, see budget.go
 	live    int64    // bytes that a compaction would write of all rows

@@ -53,7 +53,7 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 	if err := g.file.Sync(); err != nil {
 		return &syncError{g.path, err}
 	}
-	if err := s.syncDirs(path.Dir(g.path)); err != nil {
+	if err := s.syncEntries(path.Dir(g.path)); err != nil {
 		return err
 	}
 	content, err := contentID(g.file, extent)

@@ -11,6 +11,12 @@ func (r *root) snapshot() *Snapshot { return (*Snapshot)(r) }
 // LSN returns the commit that left this state, 0 for a new store's.
 func (s *Snapshot) LSN() LSN { return s.lsn }
 
+// Same reports whether two states of one store have the same rows: a compaction
+// changes where they are read from.
+func (s *Snapshot) Same(o *Snapshot) bool {
+	return s == o || s != nil && o != nil && s.content == o.content
+}
+
 // Schema returns the schema of the state.
 func (s *Snapshot) Schema() *Schema { return s.schema }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
@@ -56,15 +57,21 @@ func (s *Store) waitReady(ctx context.Context, wait *readiness) error {
 	return nil
 }
 
-// TryBegin is Begin that never waits: it returns ErrBusy when the lock is taken,
-// and ErrNotReady, which is an ErrBusy too, when the next file of the log is
-// still being made.
+// patience is how often TryBegin looks for a lock that no transaction has.
+const patience = 100
+
+// TryBegin is Begin that waits for nothing that takes longer than a moment: it
+// returns ErrBusy when a transaction has the lock, and ErrNotReady, which is an
+// ErrBusy too, when the next file of the log is still being made.
 func (s *Store) TryBegin() (*Tx, error) {
-	if !s.wl.tryAcquire() {
+	for n := 0; !s.wl.tryAcquire(); n++ {
 		if err := s.refusal(); err != nil {
 			return nil, err
 		}
-		return nil, ErrBusy
+		if n == patience || s.inTx.Load() {
+			return nil, ErrBusy
+		}
+		time.Sleep(closePoll) // a checkpoint has it, or a compaction
 	}
 	t, wait, err := s.begin()
 	if wait != nil {

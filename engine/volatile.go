@@ -72,12 +72,27 @@ func (s *Store) follow(base, next *root, written []*Table, pending bool) LSN {
 		return newest.last.lsn
 	}
 	// What is under way has the written tables as the visible state has them.
-	if p.inflight != nil && p.inflight != newest {
-		p.inflight.root = p.inflight.root.with(written)
+	under, seen := p.inflight, visible.with(written)
+	if under == newest {
+		under = nil
 	}
-	s.durable.Store(visible.with(written))
+	if under != nil {
+		under.root = under.root.with(written)
+	}
+	if next.content != base.content { // other rows than before, and than the head's
+		s.besides += 2
+		seen.content = besideHead | s.besides
+		if under != nil {
+			under.root.content = besideHead | s.besides + 1
+		}
+	}
+	s.durable.Store(seen)
 	return visible.lsn
 }
+
+// besideHead marks the content of states that were never the head: those of the
+// head count from 0.
+const besideHead = 1 << 63
 
 // newest returns the batch with the newest commit that is not durable, or nil.
 // The caller holds mu.
