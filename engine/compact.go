@@ -65,9 +65,8 @@ func (s *Store) compacted(failure error) {
 	s.mu.Lock()
 	c := &s.compactor
 	c.failed = c.failed || failure != nil
-	c.again = s.rowBytes + c.limits.floor
 	if failure != nil {
-		c.again = max(c.again, s.rowBytes+s.rowBytes/4)
+		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
 	}
 	s.mu.Unlock()
 	s.compactor.signal()
@@ -284,10 +283,12 @@ func (s *Store) installed(c *cut, files []*baseFile, head catalog.Timeline) {
 		s.logBytes[id] -= n
 		s.rowBytes -= n
 	}
+	s.compactor.again = s.compactor.limits.floor
 	for _, f := range files {
 		for _, x := range f.fragments {
 			s.logBytes[x.table] += x.bytes
 			s.rowBytes += x.bytes
+			s.compactor.again += x.bytes
 		}
 	}
 	for id, n := range s.logBytes {

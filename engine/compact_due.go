@@ -69,7 +69,7 @@ func (s *Store) logUse() LogUse { return LogUse{Used: s.rowBytes, Live: s.head.L
 // than it frees. The caller holds mu.
 func (s *Store) compactIfDue() {
 	c := &s.compactor
-	if !c.auto || c.asked || s.rowBytes < c.again {
+	if !c.auto || c.asked || s.rowBytes < c.again || s.head.Load().lsn == c.since {
 		return
 	}
 	use := s.logUse()

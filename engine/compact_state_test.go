@@ -97,7 +97,8 @@ func TestCompactKeepsTheBaseBefore(t *testing.T) {
 	must(t, s.Compact(t.Context(), nil))
 	for range 3 { // the goroutine looks for what may go, as often as it is told
 		runtime.GC()
-		must(t, s.sweepReleased())
+		_, err := s.sweepReleased()
+		must(t, err)
 	}
 	if got := dump(old); got != want {
 		t.Errorf("the snapshot:\n%s\nwant:\n%s", got, want)
@@ -299,7 +300,8 @@ func sweptAfter(t testing.TB, s *Store) (waiting int) {
 	t.Helper()
 	for range 200 {
 		runtime.GC()
-		must(t, s.sweepReleased())
+		_, err := s.sweepReleased()
+		must(t, err)
 		s.mu.Lock()
 		waiting = len(s.replaced)
 		s.mu.Unlock()
@@ -426,7 +428,7 @@ func TestRemovalIsSynced(t *testing.T) {
 	old = nil
 	for n := 0; n < 200 && len(objectsOnDisk(t, m)) == before; n++ {
 		runtime.GC()
-		_ = s.sweepReleased() // it fails, as the fault wants
+		_, _ = s.sweepReleased() // it fails, as the fault wants
 		time.Sleep(time.Millisecond)
 	}
 	if files := len(objectsOnDisk(t, m)); files == before || named() != before {
@@ -504,7 +506,8 @@ func TestCompactWithoutRepointing(t *testing.T) {
 	}
 	for range 3 {
 		runtime.GC()
-		must(t, s.sweepReleased())
+		_, err := s.sweepReleased()
+		must(t, err)
 	}
 	if n := count(s.Durable(), "k"); n != 50 {
 		t.Errorf("%d rows", n)

@@ -61,7 +61,7 @@ var compactionFences = []fencesOf{
 		{"an identity is not used again", `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.object_id = o.object_id)` + "`" + `,`, `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND 0` + "`" + `,`, "TestClaimAndCollected"},
 	}},
 	{"compact.go", ".", []fence{
-		{"a failed compaction is looked behind", `	s.compactor.failed = s.compactor.failed || failure != nil
+		{"a failed compaction is looked behind", `	c.failed = c.failed || failure != nil
 `, ``, "TestFailedCompactionLeavesNothing"},
 		{"what was compacted is not compacted again", `	case s.compactor.since == head.lsn:`, `	case false:`, "TestCompact$"},
 		{"a state is published before it is a base", `		case published == head.lsn:`, `		case published >= 0:`, "TestCompact$"},
@@ -117,17 +117,27 @@ var compactionFences = []fencesOf{
 	}},
 	{"collect.go", ".", []fence{
 		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease) {`, ` {`, "TestCompactKeeps"},
-		{"held files are not removed", `return held[o.ID] })`, `return false })`, "TestCompactKeeps"},
-		{"a failed compaction is not tried at once", `		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
-`, ``, "TestFailingCompactionIsTriedLater"},
-		{"a removal is synced before it is recorded", `		if err := s.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {`, `		if err := error(nil); err != nil {`, "TestRemovalIsSynced"},
-		{"a removed file is let go of", `		if err := s.objects.drop(uint64(o.ID)); err != nil {`, `		if err := error(nil); err != nil {`, "TestCompactionsForget"},
+		{"held files are not removed", `return kept[o.ID] })`, `return false && kept[o.ID] })`, "TestCompactKeeps"},
+		{"what is held is asked behind each look", `			kept := held()
+`, `			kept := held()
+			held = func() map[int64]bool { return kept }
+`, "TestCompactionSweepBesideACompaction"},
+		{"a removal is synced before it is recorded", `	if err := s.fs.SyncDir(path.Dir(o.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {`, `	if err := error(nil); err != nil {`, "TestRemovalIsSynced"},
+		{"a removed file is let go of", `	if err := s.objects.drop(uint64(o.ID)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactionsForget"},
 		{"a collected generation is forgotten", `	s.gens = slices.DeleteFunc(slices.Clone(s.gens), func(g *generation) bool { return gone[g.object] })
 `, ``, "TestCompactionsForget"},
 		{"a collected file is not waited for", `	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool { return gone[r.object] })
 `, ``, "TestCompactionsForget"},
-		{"what was replaced goes with Close", `		err = s.sweep(ctx, nil)`, `		err = nil`, "TestCompact$"},
-		{"what a crash left goes with Open", `	if err := s.sweep(ctx, nil); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
+		{"what was replaced goes with Close", `		_, err = s.sweep(ctx, nil)`, `		err = nil`, "TestCompact$"},
+		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, nil); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
+	}},
+	{"compact.go", ".", []fence{
+		{"a failed compaction is not tried at once", `		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
+`, ``, "TestFailingCompactionIsTriedLater"},
+	}},
+	{"volatile.go", ".", []fence{
+		{"other rows are other content", `		seen.content = besideHead | s.besides
+`, ``, "TestVolatile|TestBusySnapshot"},
 	}},
 	{"compact_due.go", ".", []fence{
 		{"no ratio, no compaction", `	case l.ratio == 0 || used < l.floor:`, `	case used < l.floor:`, "TestCompactionDue"},
@@ -136,7 +146,7 @@ var compactionFences = []fencesOf{
 `, `
 `, "TestCompactionDue"},
 		{"who wants no compaction gets none", `	if !c.auto || c.asked`, `	if c.asked`, "TestCompactOptions"},
-		{"a failed compaction is waited behind", ` || s.rowBytes < c.again {`, ` {`, "TestFailingCompactionIsTriedLater"},
+		{"a failed compaction is waited behind", ` || s.rowBytes < c.again ||`, ` ||`, "TestFailingCompactionIsTriedLater"},
 		{"garbage is no reason in a larger store", `	limits.garbage = max(limits.garbage, use.Live)
 `, ``, "TestCompactOptions"},
 	}},

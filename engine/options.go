@@ -45,8 +45,9 @@ type Options struct {
 	BudgetSource string
 	// NoCompaction leaves the log as long as it grows, but for calls of Compact. Else
 	// it is rewritten in the background when it uses more than CompactFloor (4 MiB),
-	// and as much beyond what the last time left, and more than CompactRatio (3) times what its live rows take, or when
-	// CompactGarbage (64 MiB, and no less than the live rows) of it is garbage.
+	// and as much more than the last time left, and more than CompactRatio (3) times
+	// what its live rows take, or when CompactGarbage (64 MiB, and no less than the live
+	// rows) of it is garbage.
 	NoCompaction   bool
 	CompactFloor   int64
 	CompactRatio   float64
