@@ -131,14 +131,6 @@ var compactionFences = []fencesOf{
 		{"what was replaced goes with Close", `		_, err = s.sweep(ctx, nil)`, `		err = nil`, "TestCompact$"},
 		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, nil); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 	}},
-	{"compact.go", ".", []fence{
-		{"a failed compaction is not tried at once", `		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
-`, ``, "TestFailingCompactionIsTriedLater"},
-	}},
-	{"volatile.go", ".", []fence{
-		{"other rows are other content", `		seen.content = besideHead | s.besides
-`, ``, "TestVolatile|TestBusySnapshot"},
-	}},
 	{"compact_due.go", ".", []fence{
 		{"no ratio, no compaction", `	case l.ratio == 0 || used < l.floor:`, `	case used < l.floor:`, "TestCompactionDue"},
 		{"a log under the floor is left alone", `	case l.ratio == 0 || used < l.floor:`, `	case l.ratio == 0:`, "TestCompactionDue"},
