@@ -281,7 +281,7 @@ func testKeysFlippedBits(t *testing.T, w way) {
 // FuzzLocator: what parses is spelled as it was, and nothing panics.
 func FuzzLocator(f *testing.F) {
 	for _, p := range []rowPlace{
-		{kind: staged, off: 300}, {kind: filed, off: 8, size: 16, slot: 1}, {kind: filed, off: 1 << 40, size: 1 << 30, slot: 1 << 20, hops: maxHops},
+		{kind: staged, off: 300, size: minStaged}, {kind: staged, off: 1 << 40, size: maxStaged}, {kind: filed, off: 8, size: 16, slot: 1}, {kind: filed, off: 1 << 40, size: 1 << 30, slot: 1 << 20, hops: maxHops},
 	} {
 		f.Add(appendLocator(nil, p))
 	}
