@@ -46,7 +46,8 @@ type Config struct {
 	// means 64 MiB. A single transaction may exceed it.
 	GenerationSize int64
 	// Compact is "auto" (the default) or "off": whether the log is rewritten in the
-	// background when it takes more than three times what its rows do.
+	// background when it takes more than 4 MiB and three times what its rows do (see
+	// the package's documentation of compaction).
 	Compact string
 	// Shards is the number of logs, 1 to 64, fixed when the store is made; 0
 	// means 1 then, and as many as there are when the store exists.

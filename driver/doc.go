@@ -128,11 +128,12 @@ wrapping, for Check, Metrics and Events.
 
 # Compaction
 
-Every change of a row is appended to the log. With compact=auto, once the log's row
-records take more than 4 MiB and more than three times what one record per row
-would (or that and 64 MiB more, in a store that is smaller), it is rewritten beside
-readers and writers: a base of one record per row takes the place of all files up to
-a commit. A job of kind compact does it at any time. The files that are replaced stay
+Every change of a row is appended to the log. With compact=auto it is rewritten when its
+row records take more than 4 MiB, and 4 MiB more than the last time left, and of these
+either more than three times what one record per row would take, or as much garbage as
+live rows and 64 MiB at least; also soon after an open that finds it so. Beside readers
+and writers a base of one record per row takes the place of all files up to a commit. A
+job of kind compact does it at any time. The files that are replaced stay
 while a snapshot of the process can be read from them, which the garbage collector
 finds out, and go with the last close at the latest. A compaction needs as much room
 as its output; a failed one changes nothing.
@@ -232,8 +233,7 @@ program of an older version then refuses the store.
 
   - One process at a time has a store open; a second one gets ErrBusy.
   - All rows but those of resident=keys tables are kept in memory, and the log
-    is replayed at open.
-    Nothing removes superseded rows from disk yet.
+    and its base are replayed at open.
   - UPSERT, RETURNING, ALTER TABLE, generated columns, partial and expression
     indexes and triggers on tables are refused by name.
   - An UPDATE whose expressions read the same table by a subquery, or columns

@@ -58,6 +58,7 @@ func newBaseGeneration(object int64, path string) *generation {
 }
 
 const (
+	baseFiles = 64        // about as many at most, however small generations are
 	baseFlush = 256       // records that are written at once,
 	baseBytes = 256 << 10 // or bytes
 )
@@ -279,7 +280,7 @@ func (w *baseWriter) abandon(cause error) error {
 // writeBase writes the state of a cut. What is written is known to the catalog and
 // named by no head.
 func (s *Store) writeBase(ctx context.Context, job int64, c *cut, progress func(done, total int64)) ([]*baseFile, error) {
-	w := &baseWriter{s: s, ctx: ctx, job: job, lsn: c.lsn, limit: s.opts.GenerationSize}
+	w := &baseWriter{s: s, ctx: ctx, job: job, lsn: c.lsn, limit: max(s.opts.GenerationSize, c.state.live/baseFiles)}
 	if total := max(c.state.live, 1); progress != nil {
 		w.tell = func(wrote int64) { progress(min(wrote, total), total) }
 	}

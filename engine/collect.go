@@ -234,6 +234,10 @@ func (s *Store) unlink(o *catalog.Object) error {
 	if err := s.fs.SyncDir(path.Dir(o.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("engine: sync of %s: %w", path.Dir(o.Path), err)
 	}
+	// A directory goes with its last file. Nothing depends on that, and one that is
+	// not empty stays; whoever makes it again syncs all above it.
+	for dir := path.Dir(o.Path); dir != objectsDir && s.fs.Remove(dir) == nil; dir = path.Dir(dir) {
+	}
 	return nil
 }
 

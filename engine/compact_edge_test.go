@@ -252,3 +252,38 @@ func TestCompactionCanceledWhileRepointing(t *testing.T) {
 	}
 	t.Errorf("%d replaced files stay until somebody writes or the store is closed", len(s.held()))
 }
+
+// Directories go with their last files.
+func TestCompactionLeavesNoDirectories(t *testing.T) {
+	m := vfs.NewMem()
+	o := Options{Dir: t.TempDir(), FS: m, NoCompaction: true, Create: true}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, createTable("t")))
+	for i := range int64(20) {
+		wait(t, s, update(t, s, put("t", 1, i, "x")))
+		must(t, s.Compact(t.Context(), nil))
+	}
+	must(t, s.Close())
+	dirs := 0
+	var walk func(dir string)
+	walk = func(dir string) {
+		names, err := m.List(dir)
+		must(t, err)
+		for _, name := range names {
+			p := dir + "/" + name
+			if info, err := m.Stat(p); err == nil && info.Dir {
+				dirs++
+				walk(p)
+			}
+		}
+	}
+	walk(objectsDir)
+	if files := len(objectsOnDisk(t, m)); files > 4 || dirs > 2*files {
+		t.Errorf("%d files in %d directories", files, dirs)
+	}
+	s, err = Open(t.Context(), o)
+	must(t, err)
+	checkStore(t, s)
+	must(t, s.Close())
+}

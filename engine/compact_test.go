@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"math/rand/v2"
 	"path"
 	"runtime"
@@ -72,10 +73,16 @@ func objectsOnDisk(t testing.TB, fs vfs.FS) (list []string) {
 	var walk func(dir string)
 	walk = func(dir string) {
 		names, err := fs.List(dir)
+		if errors.Is(err, iofs.ErrNotExist) {
+			return // it went with its last file
+		}
 		must(t, err)
 		for _, name := range names {
 			p := path.Join(dir, name)
 			info, err := fs.Stat(p)
+			if errors.Is(err, iofs.ErrNotExist) {
+				continue
+			}
 			must(t, err)
 			if info.Dir {
 				walk(p)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -119,6 +120,8 @@ func (o *importOptions) files(dir string, args []string) (files []*importFile, e
 			return nil, misuse("import: of several files each holds one table, and %s is a .%s file: import it by itself", f.path, f.format)
 		case pipes > 1:
 			return nil, misuse("import: standard input is named twice: name files, or join what it holds")
+		case named && isDataFile(f.table):
+			return nil, misuse("import: %s is a file, where the name of the table for %s belongs: write FILE TABLE for each of several files", f.table, f.path)
 		case named && f.table == "":
 			return nil, misuse("import: the name of the table is empty: name one, or leave it out")
 		case f.format == "db":
@@ -136,6 +139,16 @@ func (o *importOptions) files(dir string, args []string) (files []*importFile, e
 		}
 	}
 	return files, nil
+}
+
+// isDataFile tells a file's name that stands where a table's belongs.
+func isDataFile(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".csv", ".tsv", ".sql", ".db":
+		info, err := os.Stat(name)
+		return err == nil && !info.IsDir()
+	}
+	return false
 }
 
 // warnOfVolatile names the tables whose rows end with the command. They were

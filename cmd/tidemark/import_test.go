@@ -337,6 +337,7 @@ func TestImportCSVFiles(t *testing.T) {
 	refused("bad.csv:1: FOREIGN KEY constraint failed; nothing was imported", statusFailed, dir, writeFile(t, "ok.csv", "1\n"), "loose", bad, "pet")
 	refused("several csv files with a table each", statusRefused, dir, teams, "team", persons)
 	refused("import it by itself", statusRefused, dir, teams, "team", writeFile(t, "x.sql", "SELECT 1;"), "x")
+	refused("is a file, where the name of the table for", statusRefused, dir, teams, persons)
 	refused("standard input is named twice", statusRefused, "-format=csv", dir, "-", "team", "-", "person")
 	refused("the name of the table is empty", statusRefused, dir, teams, "", persons, "person")
 	status, _, stderr := tidemark(t, "", "import", dir, pets, "pet", teams, "TEAM", persons, "Person")
