@@ -25,7 +25,7 @@ var (
 func TestResidencyOracle(t *testing.T) {
 	steps := *residencySteps
 	if steps == 0 {
-		if steps = 2500; testing.Short() {
+		if steps = 10_000; testing.Short() {
 			steps = 600
 		}
 	}
