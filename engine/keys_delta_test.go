@@ -198,7 +198,7 @@ func TestKeysHotRow(t *testing.T) {
 		}
 		return nil
 	})
-	o := Options{Dir: t.TempDir(), FS: fault, GenerationSize: 256 << 10}
+	o := Options{Dir: t.TempDir(), FS: fault, GenerationSize: 256 << 10, NoCompaction: true}
 	s := openStore(t, o)
 	update(t, s, createKeys("k", 4))
 	update(t, s, func(tx *Tx) error {

@@ -157,3 +157,23 @@ func TestKeysMustBeDurable(t *testing.T) {
 		t.Errorf("a volatile table of resident=keys: %v", err)
 	}
 }
+
+// A handle that comes back with an undone schema change holds what a later one had
+// staged, if a view saw it: that counts once the handle writes.
+func TestKeysMemoryBehindAnUndoneChange(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, all(createKeys("k", 3), put("k", 1, 1, "one", "x"))))
+	tx, err := s.Begin(t.Context())
+	must(t, err)
+	id := tx.Schema().Lookup("k").Table.ID
+	tx.Handle(id)
+	mark := tx.Mark()
+	must(t, tx.Apply(CreateIndex{Table: id, Index: testIndex("k_c2", false, 2)}))
+	must(t, put("k", 2, 2, "two", "y")(tx))
+	tx.View(id)
+	tx.RollbackTo(mark)
+	must(t, put("k", 3, 3, "three", "z")(tx))
+	must(t, tx.Prepare())
+	wait(t, s, tx.Commit())
+	checkStore(t, s)
+}

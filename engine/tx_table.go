@@ -95,7 +95,10 @@ func (h *TxTable) own() error {
 		h.indexes[i].tree = h.indexes[i].tree.IsoCopy()
 	}
 	h.writable = true
-	h.weight = h.memory()
+	// Until now the table counted as its base. What a handle that is undone had
+	// staged, and a view may still see, is the table's from here on.
+	h.weight = h.base.ResidentBytes()
+	h.weigh()
 	h.findMax()
 	return nil
 }
