@@ -22,8 +22,7 @@ func (r *recovery) openBase(state *catalog.State) error {
 			return err
 		}
 		r.base = append(r.base, f)
-		s.objects.add(f.generation)
-		s.objects.sealed(f.generation) // it is closed when the open ends
+		s.objects.addSealed(f.generation) // the handle is closed when the open ends
 	}
 	r.from = LSN(state.BaseLSN)
 	return nil
@@ -163,12 +162,4 @@ func (f *baseLog) matches() error {
 		return fmt.Errorf("fragments %v, the catalog says %v", found, w.Fragments)
 	}
 	return nil
-}
-
-// schemaDamage tells a damaged schema record from a newer one.
-func schemaDamage(offset int64, err error) error {
-	if isNewer(err) {
-		return err
-	}
-	return damaged(offset, "%v", err)
 }

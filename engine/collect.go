@@ -36,47 +36,6 @@ const (
 	sweepBatch = 32
 )
 
-// compactLoop compacts the log when that is due and removes files when they may go.
-func (s *Store) compactLoop() {
-	defer s.loops.Done()
-	wait := time.Duration(sweepEvery)
-	var look <-chan time.Time
-	for {
-		woken := false
-		select {
-		case <-s.closing:
-			return
-		case <-s.poisoned:
-			return // nothing is written any more
-		case <-s.compactor.wake:
-			woken = true
-		case <-look:
-		}
-		s.mu.Lock()
-		due := s.compactor.asked
-		s.mu.Unlock()
-		if due {
-			s.compactNow()
-		}
-		s.repointLeft()
-		swept, err := s.sweepReleased()
-		if err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
-			s.event(Event{Kind: EventBackgroundFailed, Err: err})
-		}
-		s.mu.Lock()
-		waiting := len(s.replaced) > 0 || s.compactor.failed
-		s.mu.Unlock()
-		waiting = waiting && !errors.Is(err, catalog.ErrPoisoned) // else only a reopen helps
-		// What cannot go yet is looked at less and less often.
-		if wait = min(2*wait, sweepMost); woken || swept > 0 {
-			wait = sweepEvery
-		}
-		if look = nil; waiting {
-			look = time.After(wait)
-		}
-	}
-}
-
 // sweepReleased removes files when the lease of some has ended, or a compaction
 // failed, and returns how many.
 func (s *Store) sweepReleased() (swept int, err error) {
@@ -94,24 +53,6 @@ func (s *Store) sweepReleased() (swept int, err error) {
 		s.mu.Unlock()
 	}
 	return swept, err
-}
-
-// compactNow runs a compaction that was due. When the next one is, compacted says;
-// one that did not even begin is tried again when the log has grown by a part.
-func (s *Store) compactNow() {
-	_, err := s.RunJob(s.untilClose, JobRequest{Kind: JobCompact})
-	s.mu.Lock()
-	c := &s.compactor
-	c.asked = false
-	if err != nil {
-		c.again = max(c.again, s.rowBytes+max(c.limits.floor, s.rowBytes/4))
-	} else {
-		s.compactIfDue()
-	}
-	s.mu.Unlock()
-	if err != nil && !errors.Is(err, ErrClosed) && s.refusal() == nil {
-		s.event(Event{Kind: EventBackgroundFailed, Err: err})
-	}
 }
 
 // held lists the objects that states of this process may be read from although no
@@ -178,38 +119,40 @@ func (s *Store) sweep(ctx context.Context, held func() map[int64]bool) (swept in
 			continue
 		}
 		list = list[:min(len(list), sweepBatch)]
-		if err := s.remove(ctx, list); err != nil {
+		n, err := s.remove(ctx, list)
+		if err != nil {
 			return swept, err
 		}
-		swept += len(list)
+		swept += n
 	}
 }
 
-// remove takes some objects through the three steps.
-func (s *Store) remove(ctx context.Context, list []catalog.Object) error {
+// remove takes some objects through the three steps, those that can be claimed, and
+// returns how many they were.
+func (s *Store) remove(ctx context.Context, list []catalog.Object) (int, error) {
 	ids := make([]int64, len(list))
 	for i := range list {
 		ids[i] = list[i].ID
 	}
 	claimed, err := s.cat.Claim(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("engine: claiming files to remove: %w", err)
+		return 0, fmt.Errorf("engine: claiming files to remove: %w", err)
 	}
 	if len(claimed) == 0 {
-		return errors.New("engine: files that nothing seemed to need are needed")
+		return 0, errors.New("engine: files that nothing seemed to need are needed")
 	}
 	ids = ids[:0]
 	for i := range claimed {
 		if err := s.unlink(&claimed[i]); err != nil {
-			return err
+			return 0, err
 		}
 		ids = append(ids, claimed[i].ID)
 	}
 	if err := s.cat.Collected(ctx, ids); err != nil {
-		return fmt.Errorf("engine: recording what was removed: %w", err)
+		return 0, fmt.Errorf("engine: recording what was removed: %w", err)
 	}
 	s.forget(claimed)
-	return nil
+	return len(claimed), nil
 }
 
 // unlink removes the file of a claimed object, durably.

@@ -24,28 +24,6 @@ import (
 // is written beside them. A transaction that is open keeps the cut waiting, so
 // nothing that is not committed is ever in a base.
 
-// compactor is what compactions share.
-type compactor struct {
-	auto   bool
-	limits compactLimits
-	wake   chan struct{} // of the goroutine; holds one word
-	left   *repointing   // what has to be read from the base yet; guarded by turn
-	turn   chan struct{} // holds a word while there is a compaction
-
-	// Guarded by Store.mu.
-	asked  bool  // the goroutine was told
-	failed bool  // a compaction left files behind that no head names
-	again  int64 // what the log has to use before the next one, after a failure some more
-	since  LSN   // the commit of the base, 0 for none
-}
-
-func (c *compactor) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
 // Compact rewrites the log: what it holds up to the newest commit is replaced by one
 // record per row, and the files that held it are removed once no snapshot can be
 // read from them. It records a job. When nothing was written since the last
@@ -57,19 +35,6 @@ func (c *compactor) signal() {
 func (s *Store) Compact(ctx context.Context, progress func(done, total int64)) error {
 	_, err := s.RunJob(ctx, JobRequest{Kind: JobCompact, Progress: progress})
 	return err
-}
-
-// compacted lets the compactor look for files to remove: called when the job of a
-// compaction has ended, and with it what kept those of one that failed.
-func (s *Store) compacted(failure error) {
-	s.mu.Lock()
-	c := &s.compactor
-	c.failed = c.failed || failure != nil
-	if failure != nil {
-		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
-	}
-	s.mu.Unlock()
-	s.compactor.signal()
 }
 
 func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duration, progress func(done, total int64)) error {
@@ -122,36 +87,12 @@ func closedCause(ctx context.Context, err error) error {
 	return err
 }
 
-// repointing is a base that is the head, and that rows are not read from yet.
-type repointing struct {
-	cut   *cut
-	files []*baseFile
-}
-
-// repointLeft goes on where a compaction left off.
-func (s *Store) repointLeft() {
-	select {
-	case s.compactor.turn <- struct{}{}:
-		defer func() { <-s.compactor.turn }()
-	default:
-		return // another one has done it, or will
-	}
-	left := s.compactor.left
-	if left == nil {
-		return
-	}
-	s.compactor.left = nil
-	if err := s.repoint(s.untilClose, left.cut, left.files); err != nil && s.untilClose.Err() == nil {
-		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
-	}
-}
-
 // notDurable takes from the failed sync of a file that nothing relies on what
 // would poison the engine.
 func notDurable(err error) error {
 	var lost *syncError
 	if errors.As(err, &lost) {
-		return fmt.Errorf("engine: sync of %s failed, which nothing relies on yet: %w", lost.name, lost.err)
+		err = fmt.Errorf("engine: sync of %s failed, which nothing relies on yet: %w", lost.name, lost.err)
 	}
 	return withFull(err)
 }

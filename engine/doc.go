@@ -31,6 +31,11 @@
 // Which files there are is in the catalog; what a commit is worth is decided by
 // the logs alone.
 //
+// A compaction puts a base in the place of the log up to a cut: files of one record
+// per row, without commits (base.go, compact.go). Open replays the base first. What it
+// replaced is removed when no state of the process can be read from it (lease.go,
+// collect.go).
+//
 // # Durability
 //
 // One goroutine lets sync whatever has been appended, the files of several
@@ -48,7 +53,8 @@
 //
 // Write lock → Store.mu. Neither is held during a sync or a call of the
 // catalog, with one exception: a schema change that finds no reserved id left
-// asks the catalog for a block under the write lock.
+// asks the catalog for a block under the write lock. The locks that are held across
+// I/O come before them: see lock.go.
 //
 // # Caveats
 //
@@ -68,8 +74,9 @@
 // What the trees take in memory is estimated, and bounded by
 // Options.MemoryBudget: see budget.go.
 //
-// Rows are kept in memory. A snapshot keeps the rows it can reach alive for as
-// long as something refers to it.
+// Rows are kept in memory, but those of resident=keys tables. A snapshot keeps the
+// rows it can reach alive for as long as something refers to it, and so the files:
+// replaced ones stay until the garbage collector has found that nobody does.
 //
 // With one writer at a time, shards buy syncs that go on side by side, and cost
 // a commit record and a sync in each shard a transaction touches.

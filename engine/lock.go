@@ -9,6 +9,11 @@ import "context"
 //
 // Lock order: write lock → Store.mu (pending roots) → nothing. The catalog is
 // never called under either, except by an id allocation whose block ran out.
+//
+// What is held across I/O comes before: compactor.turn → publishing, and from there
+// the catalog; compactor.turn → write lock, not under publishing; sealers → sealing →
+// entries. Nobody who has the write lock or mu waits for one of them,
+// but Close, when nobody else is left.
 type writeLock struct{ slot chan struct{} }
 
 func newWriteLock() writeLock { return writeLock{slot: make(chan struct{}, 1)} }

@@ -57,8 +57,8 @@ func (m Metrics) MeanBatch() float64 {
 
 // String is one line.
 func (m Metrics) String() string {
-	return fmt.Sprintf("head=%d durable=%d commits=%d records=%d log_bytes=%d syncs=%d batch mean=%.2f peak=%d rotations=%d seals=%d publications=%d",
-		m.Head, m.Durable, m.Commits, m.Records, m.LogBytes, m.Syncs, m.MeanBatch(), m.PeakBatch, m.Rotations, m.Seals, m.Publications)
+	return fmt.Sprintf("head=%d durable=%d commits=%d records=%d log_bytes=%d syncs=%d batch mean=%.2f peak=%d rotations=%d seals=%d publications=%d compactions=%d collected=%d",
+		m.Head, m.Durable, m.Commits, m.Records, m.LogBytes, m.Syncs, m.MeanBatch(), m.PeakBatch, m.Rotations, m.Seals, m.Publications, m.Compactions, m.CollectedFiles)
 }
 
 // Metrics returns the counters as of now.

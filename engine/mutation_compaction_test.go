@@ -60,9 +60,11 @@ var compactionFences = []fencesOf{
 }`, "TestClaimAndCollected"},
 		{"an identity is not used again", `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.object_id = o.object_id)` + "`" + `,`, `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND 0` + "`" + `,`, "TestClaimAndCollected"},
 	}},
-	{"compact.go", ".", []fence{
+	{"compact_loop.go", ".", []fence{
 		{"a failed compaction is looked behind", `	c.failed = c.failed || failure != nil
 `, ``, "TestFailedCompactionLeavesNothing"},
+	}},
+	{"compact.go", ".", []fence{
 		{"what was compacted is not compacted again", `	case s.compactor.since == head.lsn:`, `	case false:`, "TestCompact$"},
 		{"a state is published before it is a base", `		case published == head.lsn:`, `		case published >= 0:`, "TestCompact$"},
 		{"files of a base are known before the catalog has them", `		s.objects.addSealed(f.generation)

@@ -1,12 +1,6 @@
 package engine
 
-import (
-	"errors"
-
-	"github.com/tidemarkdb/tidemark/engine/wal"
-)
-
-func isNewer(err error) bool { return errors.Is(err, ErrNewer) }
+import "github.com/tidemarkdb/tidemark/engine/wal"
 
 // begin lets the replay start from the schema of a base, before any row.
 func (r *replay) begin(s *Schema) {

@@ -10,11 +10,8 @@ import (
 func (r *replay) schema(s wal.Schema, offset int64) error {
 	r.records++
 	c, version, err := decodeChange(s.Op, []byte(s.Body))
-	if errors.Is(err, ErrNewer) {
-		return err
-	}
 	if err != nil {
-		return damaged(offset, "%v", err)
+		return schemaDamage(offset, err)
 	}
 	if version != uint64(r.lsn)+1 {
 		return damaged(offset, "schema version %d in commit %d", version, r.lsn+1)
@@ -48,4 +45,12 @@ func (r *replay) schema(s wal.Schema, offset int64) error {
 	}
 	r.defs, r.tables, r.last, r.altered = next, tables, nil, true
 	return nil
+}
+
+// schemaDamage tells a damaged schema record from one of a later version.
+func schemaDamage(offset int64, err error) error {
+	if errors.Is(err, ErrNewer) {
+		return err
+	}
+	return damaged(offset, "%v", err)
 }

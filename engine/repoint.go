@@ -219,8 +219,8 @@ func (s *Store) renewLease(ctx context.Context) (before uint64, err error) {
 }
 
 // between lets a state of the same rows follow the head, under the write lock and
-// between two transactions. make returns nil when there is none.
-func (s *Store) between(ctx context.Context, make func(head *root) *root) error {
+// between two transactions. behind returns nil when there is none.
+func (s *Store) between(ctx context.Context, behind func(head *root) *root) error {
 	ok, err := s.wl.acquire(ctx, s.poisoned, s.closing)
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (s *Store) between(ctx context.Context, make func(head *root) *root) error 
 	}
 	start := time.Now()
 	head := s.head.Load()
-	next := make(head)
+	next := behind(head)
 	if next == nil {
 		return nil
 	}

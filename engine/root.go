@@ -6,11 +6,15 @@ type root struct {
 	lsn     LSN
 	schema  *Schema
 	tables  []*Table // by slot of the schema
-	content uint64   // equal in two states of the store that have the same rows
+	content *content // the same in states of the store that have the same rows
 	objects *objects // that rows of keys tables are read from
 	memory  int64    // estimate of what the tables take, see budget.go
 	live    int64    // bytes that a compaction would write of all rows
 }
+
+// content stands for the rows of a state. It has a size, so that each has an address
+// of its own.
+type content struct{ _ byte }
 
 func emptyRoot(o *objects) *root { return &root{schema: newSchema(0, nil), objects: o} }
 

@@ -170,7 +170,7 @@ func (t *txState) rows(id TableID) (*rowTree, error) {
 func (t *txState) finish() *root {
 	t.tally()
 	t.fileRows()
-	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots)), objects: t.base.objects, memory: t.memory, content: t.base.content + 1}
+	r := &root{lsn: t.lsn, schema: t.schema, tables: make([]*Table, len(t.slots)), objects: t.base.objects, memory: t.memory, content: new(content)}
 	for i := range t.slots {
 		if h := t.slots[i].h; h != nil {
 			r.tables[i] = h.publish()

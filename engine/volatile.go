@@ -80,19 +80,14 @@ func (s *Store) follow(base, next *root, written []*Table, pending bool) LSN {
 		under.root = under.root.with(written)
 	}
 	if next.content != base.content { // other rows than before, and than the head's
-		s.besides += 2
-		seen.content = besideHead | s.besides
+		seen.content = new(content)
 		if under != nil {
-			under.root.content = besideHead | s.besides + 1
+			under.root.content = new(content)
 		}
 	}
 	s.durable.Store(seen)
 	return visible.lsn
 }
-
-// besideHead marks the content of states that were never the head: those of the
-// head count from 0.
-const besideHead = 1 << 63
 
 // newest returns the batch with the newest commit that is not durable, or nil.
 // The caller holds mu.

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
+
+// compactor is what compactions share.
+type compactor struct {
+	auto   bool
+	limits compactLimits
+	wake   chan struct{} // of the goroutine; holds one word
+	left   *repointing   // what has to be read from the base yet; guarded by turn
+	turn   chan struct{} // holds a word while there is a compaction
+
+	// Guarded by Store.mu.
+	asked  bool  // the goroutine was told
+	failed bool  // a compaction left files behind that no head names
+	again  int64 // what the log has to use before the next one, after a failure some more
+	since  LSN   // the commit of the base, 0 for none
+}
+
+func (c *compactor) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// compactLoop compacts the log when that is due and removes files when they may go.
+func (s *Store) compactLoop() {
+	defer s.loops.Done()
+	wait := time.Duration(sweepEvery)
+	var look <-chan time.Time
+	for {
+		woken := false
+		select {
+		case <-s.closing:
+			return
+		case <-s.poisoned:
+			return // nothing is written any more
+		case <-s.compactor.wake:
+			woken = true
+		case <-look:
+		}
+		s.mu.Lock()
+		due := s.compactor.asked
+		s.mu.Unlock()
+		if due {
+			s.compactNow()
+		}
+		s.repointLeft()
+		swept, err := s.sweepReleased()
+		if err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
+			s.event(Event{Kind: EventBackgroundFailed, Err: err})
+		}
+		s.mu.Lock()
+		waiting := len(s.replaced) > 0 || s.compactor.failed
+		s.mu.Unlock()
+		waiting = waiting && !errors.Is(err, catalog.ErrPoisoned) // else only a reopen helps
+		// What cannot go yet is looked at less and less often.
+		if wait = min(2*wait, sweepMost); woken || swept > 0 {
+			wait = sweepEvery
+		}
+		if look = nil; waiting {
+			look = time.After(wait)
+		}
+	}
+}
+
+// compactNow runs a compaction that was due. When the next one is, compacted says;
+// one that did not even begin is tried again when the log has grown by a part.
+func (s *Store) compactNow() {
+	_, err := s.RunJob(s.untilClose, JobRequest{Kind: JobCompact})
+	s.mu.Lock()
+	c := &s.compactor
+	c.asked = false
+	if err != nil {
+		c.again = max(c.again, s.rowBytes+max(c.limits.floor, s.rowBytes/4))
+	} else {
+		s.compactIfDue()
+	}
+	s.mu.Unlock()
+	if err != nil && !errors.Is(err, ErrClosed) && s.refusal() == nil {
+		s.event(Event{Kind: EventBackgroundFailed, Err: err})
+	}
+}
+
+// compacted lets the compactor look for files to remove: called when the job of a
+// compaction has ended, and with it what kept those of one that failed.
+func (s *Store) compacted(failure error) {
+	s.mu.Lock()
+	c := &s.compactor
+	c.failed = c.failed || failure != nil
+	if failure != nil {
+		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
+	}
+	s.mu.Unlock()
+	s.compactor.signal()
+}
+
+// repointing is a base that is the head, and that rows are not read from yet.
+type repointing struct {
+	cut   *cut
+	files []*baseFile
+}
+
+// repointLeft goes on where a compaction left off.
+func (s *Store) repointLeft() {
+	select {
+	case s.compactor.turn <- struct{}{}:
+		defer func() { <-s.compactor.turn }()
+	default:
+		return // another one has done it, or will
+	}
+	left := s.compactor.left
+	if left == nil {
+		return
+	}
+	s.compactor.left = nil
+	if err := s.repoint(s.untilClose, left.cut, left.files); err != nil && s.untilClose.Err() == nil {
+		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
+	}
+}
