@@ -102,7 +102,7 @@ func notDurable(err error) error {
 func (s *Store) compactable(ctx context.Context, lockTimeout time.Duration) (*cut, error) {
 	defer func() {
 		s.mu.Lock()
-		s.pub.wanted, s.pub.taken = false, nil
+		s.pub.wanted, s.pub.taken = 0, nil
 		s.mu.Unlock()
 	}()
 	for {
@@ -126,7 +126,10 @@ func (s *Store) compactable(ctx context.Context, lockTimeout time.Duration) (*cu
 			s.wl.release()
 			return c, nil
 		}
-		s.pub.wanted = true
+		if s.pub.wanted == 0 {
+			s.pub.wants++
+			s.pub.wanted = s.pub.wants
+		}
 		s.mu.Unlock()
 		lsn, wait, err := s.cut(0)
 		s.wl.release()

@@ -525,3 +525,51 @@ func TestCompactWithoutRepointing(t *testing.T) {
 	}
 	checkStore(t, s)
 }
+
+// A cut that was captured for one compaction, and published when the next one
+// wants a cut, is not what that one compacts: its numbers are of the log before.
+func TestCompactsItsOwnCut(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem()})
+	wait(t, s, update(t, s, all(createTable("a"), manyRows("a", 30, "x"))))
+	wait(t, s, update(t, s, manyRows("a", 30, "w")))
+	compact := func() chan error {
+		done := make(chan error, 1)
+		go func() { done <- s.Compact(context.WithoutCancel(t.Context()), nil) }()
+		return done
+	}
+	cuts := func(n int) func() bool {
+		return func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.pub.wanted != 0 && len(s.pub.cuts) == n
+		}
+	}
+	s.publishing.take()
+	first := compact()
+	eventually(t, "the first cut", cuts(1))
+	wait(t, s, update(t, s, manyRows("a", 30, "y")))
+	eventually(t, "another generation", func() bool {
+		if ok, err := s.wl.acquire(t.Context(), s.poisoned, s.closing); !ok {
+			t.Fatal(err)
+		}
+		defer s.wl.release()
+		return s.rotate() == nil
+	})
+	eventually(t, "the second cut, captured as well", cuts(2))
+	s.sealers.take()
+	s.publishing.give()
+	must(t, <-first)
+	s.publishing.take()
+	s.sealers.give()
+	eventually(t, "the seal of the second cut", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.chores.sealing) == 0
+	})
+	wait(t, s, update(t, s, manyRows("a", 30, "z")))
+	second := compact()
+	eventually(t, "the third cut", cuts(2))
+	s.publishing.give()
+	must(t, <-second)
+	logUseIsExact(t, s)
+}

@@ -46,6 +46,7 @@ type cut struct {
 
 // captured is what a compaction needs of a cut.
 type captured struct {
+	by    uint64 // publisher.wanted at the cut
 	state *root
 	bytes map[TableID]int64 // Store.logBytes at the cut
 }
@@ -56,7 +57,8 @@ type publisher struct {
 	head    catalog.Timeline
 	cuts    []cut         // taken and not published, oldest first
 	waiting []*generation // rotated away from and not in the head, in log order
-	wanted  bool          // somebody wants to compact the next cut that is published
+	wants   uint64        // compactions that wanted a cut, so far
+	wanted  uint64        // the one of them that now wants the next cut that is published; 0: none
 	taken   *cut          // which is this one
 	stuck   error         // why the last attempt failed; the next cut, a checkpoint or the next open tries again
 
@@ -105,14 +107,14 @@ func (s *Store) takeCut() {
 		p.stuck = nil
 		n++
 	}
-	if p.wanted {
+	if p.wanted != 0 {
 		p.cuts[n-1].captured = s.capture(head)
 	}
 }
 
 // capture keeps a state to be compacted. The caller holds the write lock and mu.
 func (s *Store) capture(state *root) *captured {
-	return &captured{state, maps.Clone(s.logBytes)}
+	return &captured{s.pub.wanted, state, maps.Clone(s.logBytes)}
 }
 
 // readyCut returns the newest cut whose generations are all sealed. Older ones need
@@ -174,8 +176,9 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 	}
 	s.mu.Lock()
 	s.pub.head = adopted.Head
-	if s.pub.wanted && c.captured != nil {
-		s.pub.wanted, s.pub.taken = false, &c
+	// What an earlier compaction had captured is of the log before it was compacted.
+	if c.captured != nil && c.captured.by == s.pub.wanted {
+		s.pub.wanted, s.pub.taken = 0, &c
 	}
 	s.pub.waiting = slices.DeleteFunc(s.pub.waiting, func(g *generation) bool { return g.info.LastLSN <= c.lsn })
 	s.pub.cuts = slices.DeleteFunc(s.pub.cuts, func(o cut) bool { return o.lsn <= c.lsn })
