@@ -13,7 +13,7 @@ import (
 const jobsTable = "tidemark_jobs"
 
 // laterJobs are the kinds of the documented surface that do not work yet.
-var laterJobs = []string{"index", "gc", "verify", "backup"}
+var laterJobs = []string{"index", "backup"}
 
 // jobRows are the rows of tidemark_jobs, oldest first.
 func jobRows(c *conn) ([][]row.Value, error) {
@@ -64,7 +64,7 @@ func (c *conn) orderJob(vals []row.Value) error {
 	case slices.Contains(laterJobs, r.Kind):
 		return notAvailable("", "a job of kind "+r.Kind)
 	case r.Kind == "":
-		return newError("", ErrGeneric, "a job needs a kind: %s or %s", engine.JobCheckpoint, engine.JobCompact)
+		return newError("", ErrGeneric, "a job needs a kind: %s", strings.Join(engine.JobKinds(), ", "))
 	}
 	c.order = &order{r}
 	return nil

@@ -70,6 +70,44 @@ func TestCheckpointJob(t *testing.T) {
 	}
 }
 
+// TestGCAndVerifyJobs: both are jobs like any other, and Raw has the first and its
+// plan, too.
+func TestGCAndVerifyJobs(t *testing.T) {
+	db := openTest(t, Config{})
+	for _, query := range []string{
+		"CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT)", "INSERT INTO t VALUES(1, 'x')",
+		"INSERT INTO tidemark_jobs(kind) VALUES('verify')", "INSERT INTO tidemark_jobs(kind) VALUES('gc')",
+	} {
+		if _, err := db.Exec(query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, conn)
+	store, err := Raw(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.GC(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	plan, err := store.PlanGC(t.Context())
+	if err != nil || len(plan.Remove) > 0 || len(plan.Stay) == 0 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	var jobs string
+	var kept int
+	if err := db.QueryRow("SELECT group_concat(kind || ' ' || state), (SELECT value FROM tidemark_stats WHERE name = 'gc_kept_files') FROM tidemark_jobs").Scan(&jobs, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if jobs != "verify done,gc done,gc done" || kept != len(plan.Stay) {
+		t.Errorf("%s, %d files stay", jobs, kept)
+	}
+}
+
 // TestRefusedJobs: what a job cannot be is refused by name, makes no row, and
 // leaves the connection usable.
 func TestRefusedJobs(t *testing.T) {
@@ -83,8 +121,9 @@ func TestRefusedJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"INSERT INTO tidemark_jobs(kind) VALUES('checkpont')":                    `"checkpont", must be "checkpoint" or "compact"`,
-		"INSERT INTO tidemark_jobs(kind) VALUES('gc')":                           "not yet available",
+		"INSERT INTO tidemark_jobs(kind) VALUES('checkpont')":                    `"checkpont", must be one of checkpoint, compact, gc, verify`,
+		"INSERT INTO tidemark_jobs(kind) VALUES('index')":                        "not yet available",
+		"INSERT INTO tidemark_jobs(kind, target) VALUES('gc', 't')":              "no target",
 		"INSERT INTO tidemark_jobs(target) VALUES('t')":                          "needs a kind",
 		"INSERT INTO tidemark_jobs(kind, target) VALUES('checkpoint', 't')":      "no target",
 		"INSERT INTO tidemark_jobs(kind) VALUES('checkpoint'), ('checkpoint')":   "one row",

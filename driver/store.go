@@ -44,18 +44,23 @@ func (s *Store) Check(ctx context.Context, found func(Finding), progress Progres
 // damaged, and reports all that is wrong with them, where opening it tells of the
 // first. No process may have the store open.
 func CheckFiles(ctx context.Context, cfg Config, found func(Finding), progress Progress) error {
-	cfg.Mode = "rw"
-	if err := cfg.Validate(); err != nil {
-		return err
-	}
-	if cfg.Path == "" {
-		return configError("path", "", "the directory of a store, whose files are read")
-	}
-	path, err := resolvePath(cfg)
+	path, err := storePath(cfg)
 	if err != nil {
 		return err
 	}
 	return wrapError("check", engine.CheckFiles(ctx, engine.Options{Dir: path, FS: cfg.FS}, found, progress))
+}
+
+// storePath is the directory of a store that is looked at without a connection.
+func storePath(cfg Config) (string, error) {
+	cfg.Mode = "rw"
+	if err := cfg.Validate(); err != nil {
+		return "", err
+	}
+	if cfg.Path == "" {
+		return "", configError("path", "", "the directory of a store, whose files are read")
+	}
+	return resolvePath(cfg)
 }
 
 // Metrics returns the engine's counters.
@@ -106,9 +111,45 @@ func (s *Store) Compact(ctx context.Context, progress Progress) error {
 	return wrapError("compact", store.Compact(ctx, progress))
 }
 
-// GC is not yet available: it returns an error that is ErrNotAvailable, and
-// changes nothing.
-func (s *Store) GC(context.Context, Progress) error { return notAvailable("gc", "GC") }
+// GC removes every file that nothing needs any more, and returns when that is
+// done: neither a head, a branch point, a pin nor a job reaches it, and no snapshot
+// of this process can be read from it. It runs as a job, which tidemark_jobs shows,
+// beside readers and writers, and an interrupted one goes on where it was. The
+// store does the same by itself when it is opened and closed, and behind
+// compactions. A store in memory refuses it. progress counts files.
+func (s *Store) GC(ctx context.Context, progress Progress) error {
+	store, err := s.inst.engine("gc")
+	if err != nil {
+		return err
+	}
+	return wrapError("gc", store.GC(ctx, progress))
+}
+
+// GCPlan says what a gc would remove and what stays.
+type GCPlan = engine.GCPlan
+
+// PlanGC says what GC would remove now and what it would leave, and changes
+// nothing.
+func (s *Store) PlanGC(ctx context.Context) (GCPlan, error) {
+	store, err := s.inst.engine("gc")
+	if err != nil {
+		return GCPlan{}, err
+	}
+	plan, err := store.PlanGC(ctx)
+	return plan, wrapError("gc", err)
+}
+
+// PlanGC says what a gc of a store would remove, and changes nothing. Another
+// process may have the store open; what its snapshots are read from is not known
+// here.
+func PlanGC(ctx context.Context, cfg Config) (GCPlan, error) {
+	path, err := storePath(cfg)
+	if err != nil {
+		return GCPlan{}, err
+	}
+	plan, err := engine.PlanGC(ctx, engine.Options{Dir: path, FS: cfg.FS})
+	return plan, wrapError("gc", err)
+}
 
 // Backup is not yet available: it returns an error that is ErrNotAvailable, and
 // writes nothing to dest.

@@ -102,29 +102,39 @@ func (s *Store) sweepAtClose(ctx context.Context) {
 // it replaces before it lets go of it there.
 func (s *Store) sweep(ctx context.Context, held func() map[int64]bool) (swept int, err error) {
 	for limit := sweepBatch; ; {
-		list, err := s.cat.Garbage(ctx, limit)
-		if err != nil {
-			return swept, fmt.Errorf("engine: looking for files to remove: %w", err)
-		}
-		found := len(list)
-		if held != nil {
-			kept := held()
-			list = slices.DeleteFunc(list, func(o catalog.Object) bool { return kept[o.ID] })
-		}
-		if len(list) == 0 {
-			if found < limit {
-				return swept, nil
-			}
-			limit *= 2 // all of them are held
-			continue
-		}
-		list = list[:min(len(list), sweepBatch)]
-		n, err := s.remove(ctx, list)
-		if err != nil {
-			return swept, err
-		}
+		n, found, err := s.sweepSome(ctx, limit, held)
 		swept += n
+		switch {
+		case err != nil:
+			return swept, err
+		case n == 0 && found < limit:
+			return swept, nil
+		case n == 0:
+			limit *= 2 // all of them are held
+		}
 	}
+}
+
+// sweepSome takes one batch of up to limit files that nothing reaches and removes
+// those of them that are not held. It returns how many it removed and how many
+// there were. Sweeps take turns: two of one file would count it twice.
+func (s *Store) sweepSome(ctx context.Context, limit int, held func() map[int64]bool) (n, found int, err error) {
+	s.sweeps.take()
+	defer s.sweeps.give()
+	list, err := s.cat.Garbage(ctx, limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("engine: looking for files to remove: %w", err)
+	}
+	found = len(list)
+	if held != nil {
+		kept := held()
+		list = slices.DeleteFunc(list, func(o catalog.Object) bool { return kept[o.ID] })
+	}
+	if len(list) == 0 {
+		return 0, found, nil
+	}
+	n, err = s.remove(ctx, list[:min(len(list), sweepBatch)])
+	return n, found, err
 }
 
 // remove takes some objects through the three steps, those that can be claimed, and

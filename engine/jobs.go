@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 const (
 	JobCheckpoint = "checkpoint"
 	JobCompact    = "compact"
+	JobGC         = "gc"
+	JobVerify     = "verify"
 )
 
 // Job is a piece of administrative work, as the catalog keeps it.
@@ -20,7 +24,7 @@ type Job = catalog.Job
 
 // JobRequest says what RunJob is to do.
 type JobRequest struct {
-	Kind   string // JobCheckpoint or JobCompact
+	Kind   string // one of the kinds of jobs
 	Target string // what it is done to; "" is the whole store
 	// LockTimeout bounds each wait for the write lock: past it the job fails
 	// with ErrBusy. 0 waits until the context ends, a negative one not at all.
@@ -97,10 +101,19 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 	return job, nil
 }
 
+// work is what a job does: it is given the job's id.
+type work func(ctx context.Context, id int64, progress func(done, total int64)) error
+
+// jobKinds are the kinds that RunJob takes, in the order in which they are told.
+var jobKinds = []string{JobCheckpoint, JobCompact, JobGC, JobVerify}
+
+// JobKinds lists the kinds of jobs that RunJob takes.
+func JobKinds() []string { return slices.Clone(jobKinds) }
+
 // workOf returns what a job does.
-func (s *Store) workOf(r JobRequest) (func(context.Context, int64, func(done, total int64)) error, error) {
-	if r.Kind != JobCheckpoint && r.Kind != JobCompact {
-		return nil, fmt.Errorf("%w: kind %q, must be %q or %q", ErrJob, r.Kind, JobCheckpoint, JobCompact)
+func (s *Store) workOf(r JobRequest) (work, error) {
+	if !slices.Contains(jobKinds, r.Kind) {
+		return nil, fmt.Errorf("%w: kind %q, must be one of %s", ErrJob, r.Kind, strings.Join(jobKinds, ", "))
 	}
 	if s.opts.Memory {
 		return nil, ErrInMemory
@@ -108,10 +121,17 @@ func (s *Store) workOf(r JobRequest) (func(context.Context, int64, func(done, to
 	if r.Target != "" {
 		return nil, fmt.Errorf("%w: a %s has no target, it is of the whole store", ErrJob, r.Kind)
 	}
-	return func(ctx context.Context, id int64, progress func(done, total int64)) error {
-		if r.Kind == JobCompact {
+	switch r.Kind {
+	case JobCompact:
+		return func(ctx context.Context, id int64, progress func(done, total int64)) error {
 			return s.compact(ctx, id, r.LockTimeout, progress)
-		}
+		}, nil
+	case JobGC:
+		return s.gc, nil
+	case JobVerify:
+		return s.verifyAll, nil
+	}
+	return func(ctx context.Context, _ int64, progress func(done, total int64)) error {
 		return s.checkpoint(ctx, r.LockTimeout, progress)
 	}, nil
 }

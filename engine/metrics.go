@@ -29,6 +29,10 @@ type Metrics struct {
 	CompactPause   time.Duration // the longest that one kept writers waiting at once
 	CollectedFiles uint64        // removed, since nothing needs them any more
 	CollectedBytes int64
+	GCFreedFiles   uint64 // those of them that jobs of kind gc removed
+	GCFreedBytes   int64
+	GCKeptFiles    uint64 // that the last of these jobs left
+	GCKeptBytes    int64
 
 	VolatileCommits uint64 // of transactions that wrote only volatile tables
 

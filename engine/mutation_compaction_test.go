@@ -120,9 +120,12 @@ var compactionFences = []fencesOf{
 	{"collect.go", ".", []fence{
 		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease) {`, ` {`, "TestCompactKeeps"},
 		{"held files are not removed", `return kept[o.ID] })`, `return false && kept[o.ID] })`, "TestCompactKeeps"},
-		{"what is held is asked behind each look", `			kept := held()
-`, `			kept := held()
-			held = func() map[int64]bool { return kept }
+		{"what is held is asked behind each look", `	for limit := sweepBatch; ; {
+`, `	if held != nil {
+		kept := held()
+		held = func() map[int64]bool { return kept }
+	}
+	for limit := sweepBatch; ; {
 `, "TestCompactionSweepBesideACompaction"},
 		{"a removal is synced before it is recorded", `	if err := s.fs.SyncDir(path.Dir(o.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {`, `	if err := error(nil); err != nil {`, "TestRemovalIsSynced"},
 		{"a removed file is let go of", `	if err := s.objects.drop(uint64(o.ID)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactionsForget"},

@@ -66,6 +66,7 @@ type Store struct {
 	entries    turns // held from making or removing an entry of a directory to its sync
 	sealers    turns // held by whoever changes or removes sealed files; taken before sealing
 	publishing turns // held by whoever changes the head in the catalog; taken before mu
+	sweeps     turns // held by whoever removes files that nothing reaches; taken before sealers
 
 	ddls     atomic.Int64 // commits in chores.awaiting
 	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
@@ -142,7 +143,7 @@ func newStore(o Options) *Store {
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]*awaited{}
 	s.chores.sealed = make(chan struct{})
-	s.entries, s.sealers, s.publishing = newTurns(), newTurns(), newTurns()
+	s.entries, s.sealers, s.publishing, s.sweeps = newTurns(), newTurns(), newTurns(), newTurns()
 	s.untilClose, s.endWork = context.WithCancel(context.Background())
 	s.compactor = compactor{
 		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},

@@ -43,6 +43,7 @@ var commands = []command{
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"compact", "DIR", "rewrite the log: one record per row", runCompact},
+	{"gc", "[-n] DIR", "remove files that nothing needs, or say which these are", runGC},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
 	{"bench", "residency [flags]", "compare resident=all, resident=keys and plain SQLite under limits of memory", runBench},
 	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
@@ -50,7 +51,7 @@ var commands = []command{
 
 // laterCommands are named by the documentation and do nothing yet.
 var laterCommands = []string{
-	"backup", "restore", "gc", "branch", "migrate",
+	"backup", "restore", "branch", "migrate",
 }
 
 // run executes one command line and returns the exit status.
