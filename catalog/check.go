@@ -33,6 +33,9 @@ func (c *Catalog) Check(ctx context.Context, report func(text string)) error {
 				report(err.Error())
 			}
 		}
+		if err := checkBranchPoints(ctx, tx, report); err != nil {
+			return err
+		}
 		if err := checkObjects(ctx, tx, report); err != nil {
 			return err
 		}
@@ -85,6 +88,32 @@ func checkFile(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 	return rows.Err()
 }
 
+// checkBranchPoints verifies every branch point and what its state is made of.
+func checkBranchPoints(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
+	info, err := readInfo(ctx, tx)
+	if err != nil || info == nil {
+		return err
+	}
+	identity := info.identity()
+	var rows []branchRow
+	if err := tx.SelectContext(ctx, &rows, branchQuery+` ORDER BY b.name`); err != nil {
+		return err
+	}
+	for i := range rows {
+		err := rows[i].verify(identity)
+		if err == nil {
+			_, err = readHistory(ctx, tx, identity, rows[i].RepresentationID)
+		}
+		if err != nil {
+			if !isFinding(err) {
+				return err
+			}
+			report(fmt.Sprintf("branch point %q: %v", rows[i].Name, err))
+		}
+	}
+	return nil
+}
+
 // checkObjects looks for what the guards forbid, in case a file was edited
 // without them: values below an allocator, sealed objects without a receipt,
 // and roots on what is gone.
@@ -107,6 +136,10 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 				AND NOT EXISTS (SELECT 1 FROM fragments WHERE object_id = o.object_id)`},
 		{"object %d is claimed and has no intent", `
 			SELECT o.object_id FROM objects o WHERE o.state = 'gc_claimed' AND NOT EXISTS (SELECT 1 FROM gc_work g WHERE g.object_id = o.object_id AND g.claim_state <> 'done')`},
+		{"owner %d of a branch point retains and no branch point selects it", `
+			SELECT o.owner_id FROM owners o WHERE o.kind = 'branch_point' AND o.state <> 'released' AND NOT EXISTS (SELECT 1 FROM branch_points b WHERE b.owner_id = o.owner_id)`},
+		{"owner %d of a reader retains for a session that was closed", `
+			SELECT o.owner_id FROM owners o JOIN sessions s ON s.session_id = o.session_id WHERE o.state <> 'released' AND s.state = 'closed'`},
 		{"object %d depends on one that is claimed or collected, and is neither", `SELECT DISTINCT source_object_id FROM claim_closure_audit`},
 	} {
 		var ids []int64

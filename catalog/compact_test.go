@@ -266,7 +266,7 @@ func TestCompactKeepsSecondHead(t *testing.T) {
 			}
 		}
 	}
-	run(fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'branch_point')`, fixFree),
+	run(fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'round')`, fixFree),
 		fmt.Sprintf(`INSERT INTO owner_representations VALUES (%d, %d)`, fixFree, old.RepresentationID))
 	l.publish(l.rotateMany(2)...)
 	l.publishBase(l.stateNow().Timeline, l.compact(4, 1))

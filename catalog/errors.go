@@ -26,7 +26,7 @@ const (
 	CodeSession    Code = "CAT-SESSION"    // only a live session acquires
 	CodeOwner      Code = "CAT-OWNER"      // the owner cannot take this root
 	CodeRetire     Code = "CAT-RETIRE"     // the root or owner is still needed
-	CodeSelected   Code = "CAT-SELECTED"   // a timeline selects the owner
+	CodeSelected   Code = "CAT-SELECTED"   // a timeline or branch point selects the owner
 	CodeAcquire    Code = "CAT-ACQUIRE"    // the object cannot be retained any more
 	CodeManifest   Code = "CAT-MANIFEST"   // the representation is incomplete
 	CodeGC         Code = "CAT-GC"         // the object may not be collected
@@ -63,6 +63,7 @@ const (
 	CodeRange      Code = "CAT-RANGE"      // number outside 1..2^62-1 (ids) or 0..2^62-1 (counters)
 	CodeEncoding   Code = "CAT-ENCODING"   // a BLOB or name is not in its canonical form
 	CodeUnknown    Code = "CAT-UNKNOWN"    // no such row
+	CodeExists     Code = "CAT-EXISTS"     // the name is taken
 	CodeConflict   Code = "CAT-CONFLICT"   // the head is not the expected one; see ConflictError
 	CodeSum        Code = "CAT-SUM"        // contributions do not add up to the world's fingerprint
 	CodeCheck      Code = "CAT-CHECK"      // CHECK or NOT NULL
@@ -83,6 +84,8 @@ var (
 	ErrReadOnly   error = CodeReadOnly
 	ErrClosed     error = CodeClosed
 	ErrConflict   error = CodeConflict
+	ErrNotFound   error = CodeUnknown
+	ErrExists     error = CodeExists
 
 	// ErrNewer: the catalog was written by a newer program.
 	ErrNewer = errors.New("the store is newer than this program")

@@ -31,6 +31,8 @@ const (
 	fixIndexObject, fixIndexBlob               = fixFree - 3, fixFree - 4
 	fixBase, fixFragment, fixBaseBlob          = fixFree - 5, fixFree - 7, fixFree - 8 // a base object with two fragments
 	fixClaimed                                 = fixFree - 9                           // with an intent
+	fixSession, fixReader                      = fixFree - 10, fixFree - 11            // live, and an owner of it
+	fixBranch, fixBranchOwner                  = fixFree - 12, fixFree - 13            // of the head
 
 	fixUnreserved = int64(1 << 40)
 )
@@ -94,6 +96,11 @@ func newFixture(t *testing.T) *fixture {
 		fmt.Sprintf(`INSERT INTO blob_versions(blob_id, layout, native_object_id, native_count, augmented_count, registration_seq)
 			VALUES (%d, 'native', %d, 10, 10, 2)`, fixBaseBlob, fixBase),
 		object(fixClaimed, "kv", 61, ""), objectUpdate(fixClaimed, "state = 'gc_claimed'"), intent(fixClaimed, 1),
+		session(fixSession), reader(fixReader, fixSession),
+		fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'branch_point')`, fixBranchOwner),
+		fmt.Sprintf(`INSERT INTO owner_representations VALUES (%d, %d)`, fixBranchOwner, fixRepresentation),
+		branch(fixBranch, "before", fixBranchOwner),
+		`INSERT INTO store_lineage VALUES (zeroblob(16), '2026-01-01T00:00:00Z')`,
 	} {
 		// as many incarnations as the cases use
 		if _, err := f.db.ExecContext(ctx, `UPDATE catalog_info SET next_incarnation = 100, next_graph_seq = 10`); err != nil {
@@ -134,6 +141,23 @@ func fragment(id, object int64, ordinal, table, lsn int) string {
 // intent spells an INSERT into gc_work.
 func intent(object int64, generation int) string {
 	return fmt.Sprintf(`INSERT INTO gc_work(object_id, deletion_generation) VALUES (%d, %d)`, object, generation)
+}
+
+// session spells an INSERT into sessions.
+func session(id int64) string {
+	return fmt.Sprintf(`INSERT INTO sessions(session_id, boot_id, pid, pid_namespace, start_ticks, started_at)
+		VALUES (%d, '00000000-0000-4000-8000-000000000000', 7, 8, 9, '2026-01-01T00:00:00Z')`, id)
+}
+
+// reader spells an INSERT of an owner of a session.
+func reader(id, session int64) string {
+	return fmt.Sprintf(`INSERT INTO owners(owner_id, kind, session_id) VALUES (%d, 'reader', %d)`, id, session)
+}
+
+// branch spells an INSERT into branch_points, of the head.
+func branch(id int64, name string, owner int64) string {
+	return fmt.Sprintf(`INSERT INTO branch_points(branch_id, name, owner_id, timeline_id, timeline, world_id, representation_id, created_at, digest)
+		VALUES (%d, '%s', %d, %d, 'main', %d, %d, '2026-01-01T00:00:00Z', zeroblob(32))`, id, name, owner, fixTimeline, fixWorld, fixRepresentation)
 }
 
 // outcome of one case.

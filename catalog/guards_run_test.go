@@ -10,7 +10,7 @@ import (
 func TestGuards(t *testing.T) {
 	f := newFixture(t)
 	for _, group := range [][]guardCase{controlCases(), contentCases(), objectCases(), rootCases(), logCases(),
-		graphCases(), manifestCases(), publicationCases(), jobCases(), baseCases(), collectionCases()} {
+		graphCases(), manifestCases(), publicationCases(), jobCases(), baseCases(), collectionCases(), branchCases(), sessionCases(), timelineCases()} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				got := f.run(t, false, append(c.setup[:len(c.setup):len(c.setup)], c.sql)...)

@@ -81,7 +81,7 @@ func controlCases() []guardCase {
 
 func contentCases() []guardCase {
 	context := `INSERT INTO schema_contexts VALUES (%d, 1, 1, 1, 1, 1, x'01')`
-	world := `INSERT INTO worlds VALUES (%d, %d, 0, 1, 0, zeroblob(16))`
+	world := `INSERT INTO worlds(world_id, admitted_cut_id, lsn, schema_id, live_count, composite_fingerprint) VALUES (%d, %d, 0, 1, 0, zeroblob(16))`
 	indexState := `INSERT INTO index_states VALUES (%d, %d, %d, zeroblob(32))`
 	representation := `INSERT INTO representations VALUES (%d, 2, 4, 1, %d, zeroblob(16))`
 	return []guardCase{

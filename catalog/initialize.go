@@ -117,7 +117,7 @@ func (c *Catalog) create(ctx context.Context, tx *writeTx, creation Creation) er
 	}
 	head := headRow{
 		TimelineID: timelineID, Name: MainTimeline, OwnerID: ownerID, WorldID: worldID, RepresentationID: representationID, CreatedAt: now,
-		SchemaID: schemaID, Fingerprint: emptySum, IndexStateID: indexStateID, LayoutVersion: 1, ContributionSum: emptySum,
+		worldRow: worldRow{SchemaID: schemaID, Fingerprint: emptySum, IndexStateID: indexStateID, LayoutVersion: 1, ContributionSum: emptySum},
 	}
 	digest = head.digest(identity)
 	if _, err := tx.ExecContext(ctx, `INSERT INTO timelines(timeline_id, name, owner_id, head_world_id, head_representation_id, created_at, digest)

@@ -10,9 +10,9 @@ import (
 
 // views a person may ask for, in the order they are useful.
 var views = []string{
-	"store_settings", "timeline_heads", "current_tables", "current_indexes", "generation_files", "base_files",
+	"store_settings", "timeline_heads", "branch_point_worlds", "current_tables", "current_indexes", "generation_files", "base_files",
 	"job_progress", "unresolved_publications", "manifest", "manifest_audit", "representation_entries", "representation_closure",
-	"object_states", "blob_objects", "owner_pins", "live_object_roots", "live_object_closure", "reachable_objects",
+	"representation_blockers", "object_states", "blob_objects", "owner_pins", "reader_pins", "live_object_roots", "live_object_closure", "reachable_objects",
 	"apparently_unowned_objects", "gc_candidates", "gc_intents", "claim_closure_audit", "dependency_closure",
 }
 

@@ -92,21 +92,47 @@ func sumOf(sum []byte, entries []entryRow) (_ []byte, err error) {
 	return sum, nil
 }
 
-// manifest verifies the head's manifest and marks the generations it contains.
-func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow, identity [16]byte) error {
-	entries, err := readEntries(ctx, q, identity, h.RepresentationID, 0)
+// readManifest verifies the manifest of a representation and returns the entries
+// of its base and those behind it: as many as declared, no factor twice, the base
+// first, and contributions that add up to the fingerprint of the world.
+func readManifest(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID int64, w *worldRow) (bases, updates []entryRow, err error) {
+	entries, err := readEntries(ctx, q, identity, representationID, 0)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if int64(len(entries)) != h.EntryCount {
-		return refuse(CodeCorrupt, "", "representation %d declares %d entries and has %d", h.RepresentationID, h.EntryCount, len(entries))
+	if int64(len(entries)) != w.EntryCount {
+		return nil, nil, refuse(CodeCorrupt, "", "representation %d declares %d entries and has %d", representationID, w.EntryCount, len(entries))
 	}
 	sum, err := sumOf(emptySum, entries)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if !bytes.Equal(sum, h.ContributionSum) || !bytes.Equal(sum, h.Fingerprint) {
-		return refuse(CodeCorrupt, "", "the entries of representation %d add up to %x, it declares %x, its world has %x", h.RepresentationID, sum, h.ContributionSum, h.Fingerprint)
+	if !bytes.Equal(sum, w.ContributionSum) || !bytes.Equal(sum, w.Fingerprint) {
+		return nil, nil, refuse(CodeCorrupt, "", "the entries of representation %d add up to %x, it declares %x, its world has %x", representationID, sum, w.ContributionSum, w.Fingerprint)
+	}
+	factors := make(map[int64]bool, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		if factors[e.FactorID] {
+			return nil, nil, refuse(CodeCorrupt, "", "representation %d has factor %d twice", representationID, e.FactorID)
+		}
+		factors[e.FactorID] = true
+		if e.Role != roleBase {
+			continue
+		}
+		if len(bases) != i {
+			return nil, nil, refuse(CodeCorrupt, "", "representation %d has base object %d behind generations", representationID, e.ObjectID)
+		}
+		bases = entries[:i+1]
+	}
+	return bases, entries[len(bases):], nil
+}
+
+// manifest verifies the head's manifest and marks the generations it contains.
+func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow, identity [16]byte) error {
+	bases, updates, err := readManifest(ctx, q, identity, h.RepresentationID, &h.worldRow)
+	if err != nil {
+		return err
 	}
 	replayFrom := make(map[int64]int64, len(s.Shards))
 	for _, shard := range s.Shards {
@@ -116,22 +142,9 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 	for i := range s.Generations {
 		generations[s.Generations[i].ObjectID] = &s.Generations[i]
 	}
-	factors := make(map[int64]bool, len(entries))
-	var bases []entryRow
 	var foreign []int64 // objects of generations of the timeline that this one was forked from
-	for i := range entries {
-		e := &entries[i]
-		if factors[e.FactorID] {
-			return refuse(CodeCorrupt, "", "representation %d has factor %d twice", h.RepresentationID, e.FactorID)
-		}
-		factors[e.FactorID] = true
-		if e.Role == roleBase {
-			if len(bases) != i {
-				return refuse(CodeCorrupt, "", "representation %d has base object %d behind generations", h.RepresentationID, e.ObjectID)
-			}
-			bases = append(bases, *e)
-			continue
-		}
+	for i := range updates {
+		e := &updates[i]
 		g := generations[e.ObjectID]
 		if e.Role != roleUpdate || g == nil {
 			foreign = append(foreign, e.ObjectID)

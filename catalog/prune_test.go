@@ -80,7 +80,7 @@ func TestRetainedIsNotPruned(t *testing.T) {
 	old := l.publish(l.rotateMany(2)...).Head
 	db := shell(t, dir)
 	for _, s := range []string{
-		fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'branch_point')`, fixFree),
+		fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'round')`, fixFree),
 		fmt.Sprintf(`INSERT INTO owner_representations VALUES (%d, %d)`, fixFree, old.RepresentationID),
 	} {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {

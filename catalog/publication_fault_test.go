@@ -267,7 +267,7 @@ func TestReconcilingFreezes(t *testing.T) {
 		}
 	}
 	for _, allowed := range []string{
-		`INSERT INTO owners(owner_id, kind) VALUES (4000, 'branch_point')`,
+		`INSERT INTO owners(owner_id, kind) VALUES (4000, 'round')`,
 		`INSERT INTO owner_representations SELECT 4000, head_representation_id FROM timelines`,
 	} {
 		if _, err := db.ExecContext(t.Context(), allowed); err != nil {

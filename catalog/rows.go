@@ -15,8 +15,12 @@ type headRow struct {
 	Revision         int64  `db:"revision"`
 	CreatedAt        string `db:"created_at"`
 	Digest           []byte `db:"digest"`
+	Rooted           bool   `db:"rooted"`
+	worldRow                // the head's digest covers it
+}
 
-	// of the world and representation, which the head's digest covers too
+// worldRow is a world with a representation of it.
+type worldRow struct {
 	LSN             int64  `db:"lsn"`
 	SchemaID        int64  `db:"schema_id"`
 	SchemaVersion   int64  `db:"schema_version"`
@@ -26,13 +30,26 @@ type headRow struct {
 	LayoutVersion   int64  `db:"layout_version"`
 	EntryCount      int64  `db:"entry_count"`
 	ContributionSum []byte `db:"contribution_sum"`
-	Rooted          bool   `db:"rooted"`
+}
+
+const worldColumns = `w.lsn, w.schema_id, c.schema_version, w.live_count, w.composite_fingerprint,
+	       r.index_state_id, r.layout_version, r.entry_count, r.contribution_sum`
+
+func (r *worldRow) addTo(d digester) {
+	d.int(r.LSN)
+	d.int(r.SchemaID)
+	d.int(r.SchemaVersion)
+	d.int(r.LiveCount)
+	d.bytes(r.Fingerprint)
+	d.int(r.IndexStateID)
+	d.int(r.LayoutVersion)
+	d.int(r.EntryCount)
+	d.bytes(r.ContributionSum)
 }
 
 const headQuery = `
 	SELECT t.timeline_id, t.name, t.owner_id, t.head_world_id, t.head_representation_id, t.revision, t.created_at, t.digest,
-	       w.lsn, w.schema_id, c.schema_version, w.live_count, w.composite_fingerprint,
-	       r.index_state_id, r.layout_version, r.entry_count, r.contribution_sum,
+	       ` + worldColumns + `,
 	       EXISTS (SELECT 1 FROM owner_representations o WHERE o.owner_id = t.owner_id AND o.representation_id = r.representation_id) AS rooted
 	FROM timelines t
 	JOIN representations r ON r.representation_id = t.head_representation_id AND r.world_id = t.head_world_id
@@ -48,15 +65,7 @@ func (r *headRow) digest(identity [16]byte) [32]byte {
 	d.int(r.RepresentationID)
 	d.int(r.Revision)
 	d.text(r.CreatedAt)
-	d.int(r.LSN)
-	d.int(r.SchemaID)
-	d.int(r.SchemaVersion)
-	d.int(r.LiveCount)
-	d.bytes(r.Fingerprint)
-	d.int(r.IndexStateID)
-	d.int(r.LayoutVersion)
-	d.int(r.EntryCount)
-	d.bytes(r.ContributionSum)
+	r.worldRow.addTo(d)
 	return d.sum()
 }
 

@@ -46,7 +46,7 @@ func TestStockShell(t *testing.T) {
 			`SELECT * FROM live_object_roots`:                 "6|9\n6|11",
 			`SELECT * FROM reachable_objects ORDER BY 1`:      "9\n11",
 			`SELECT count(*) FROM apparently_unowned_objects`: "0",
-			`SELECT * FROM owner_pins`:                        "6|timeline|active|main|1|0|2",
+			`SELECT * FROM owner_pins`:                        "6|timeline|active|main||||1|0|2",
 			`SELECT * FROM object_states ORDER BY state`:      "reserved|kv|1|\nsealed|kv|1|4096",
 			`SELECT ordinal, generation, state, first_lsn, last_lsn, records, byte_extent, relative_path, is_current, is_replayed FROM generation_files ORDER BY 1`: "0|1|sealed|1|10|10|4096|" + sealedPath + "|1|1\n1|1|open|||||" + ObjectPath(11, "kv") + "|1|1",
 			`SELECT timeline, table_id, name, indexes FROM current_tables`:                                                                                          "main|40|orders|1",

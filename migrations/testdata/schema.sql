@@ -13,6 +13,12 @@ CREATE UNIQUE INDEX blob_one_bare_native ON blob_versions(native_object_id) WHER
 -- index blob_one_per_index on blob_versions
 CREATE UNIQUE INDEX blob_one_per_index ON blob_versions(index_object_id) WHERE index_object_id IS NOT NULL;
 
+-- index branch_points_by_representation on branch_points
+CREATE INDEX branch_points_by_representation ON branch_points(representation_id, world_id);
+
+-- index branch_points_by_timeline on branch_points
+CREATE INDEX branch_points_by_timeline ON branch_points(timeline_id);
+
 -- index gc_one_current_claim on gc_work
 CREATE UNIQUE INDEX gc_one_current_claim ON gc_work(object_id) WHERE claim_state <> 'done';
 
@@ -61,6 +67,9 @@ CREATE INDEX owner_objects_reverse ON owner_objects(object_id);
 -- index owner_representations_reverse on owner_representations
 CREATE INDEX owner_representations_reverse ON owner_representations(representation_id);
 
+-- index owners_by_session on owners
+CREATE INDEX owners_by_session ON owners(session_id) WHERE session_id IS NOT NULL;
+
 -- index owners_by_state on owners
 CREATE INDEX owners_by_state ON owners(state, kind);
 
@@ -81,6 +90,9 @@ CREATE INDEX representations_by_world ON representations(world_id);
 
 -- index schema_contexts_by_version on schema_contexts
 CREATE INDEX schema_contexts_by_version ON schema_contexts(schema_version);
+
+-- index sessions_by_state on sessions
+CREATE INDEX sessions_by_state ON sessions(state);
 
 -- index shards_by_parent on shards
 CREATE INDEX shards_by_parent ON shards(parent_shard_id) WHERE parent_shard_id IS NOT NULL;
@@ -129,6 +141,25 @@ CREATE TABLE blob_versions (                -- native: a generation or fragment;
   CHECK (secondary_native_object_id IS NOT NULL OR secondary_borrowed_count = 0),
   CHECK (augmented_count = native_count + main_borrowed_count + secondary_borrowed_count),
   CHECK (main_target_blob_id IS NULL OR main_target_blob_id <> blob_id)
+) STRICT;
+
+-- table branch_points on branch_points
+CREATE TABLE branch_points (
+  branch_id INTEGER NOT NULL PRIMARY KEY CHECK (branch_id BETWEEN 1 AND 4611686018427387903),
+  name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 255),
+  owner_id INTEGER NOT NULL UNIQUE,
+  owner_kind TEXT NOT NULL DEFAULT 'branch_point' CHECK (owner_kind = 'branch_point'),
+  -- where it was made; a description, no reference: the branch point may outlive the timeline
+  timeline_id INTEGER NOT NULL CHECK (timeline_id BETWEEN 1 AND 4611686018427387903),
+  timeline TEXT NOT NULL CHECK (length(timeline) BETWEEN 1 AND 255),
+  world_id INTEGER NOT NULL,
+  representation_id INTEGER NOT NULL,
+  created_at TEXT NOT NULL CHECK (length(created_at) BETWEEN 20 AND 35),
+  digest BLOB NOT NULL CHECK (length(digest) = 32),                       -- over the row, its world and its representation
+  FOREIGN KEY (owner_id, owner_kind) REFERENCES owners(owner_id, kind),
+  FOREIGN KEY (representation_id, world_id) REFERENCES representations(representation_id, world_id),
+  FOREIGN KEY (owner_id, representation_id)
+    REFERENCES owner_representations(owner_id, representation_id) DEFERRABLE INITIALLY DEFERRED
 ) STRICT;
 
 -- table catalog_info on catalog_info
@@ -380,7 +411,8 @@ CREATE TABLE owners (
   owner_id INTEGER NOT NULL PRIMARY KEY CHECK (owner_id BETWEEN 1 AND 4611686018427387903),
   kind TEXT NOT NULL CHECK (kind IN ('timeline','branch_point','reader','job','round','cache','recovery')),
   state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active','retiring','released')),
-  revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903),
+  revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903), session_id INTEGER REFERENCES sessions(session_id)
+  CHECK (kind <> 'reader' OR session_id IS NOT NULL) CHECK (kind IN ('reader','cache') OR session_id IS NULL),
   UNIQUE (owner_id, kind)
 ) STRICT;
 
@@ -457,6 +489,23 @@ CREATE TABLE seal_receipts (                -- one per (object, backing catalog)
   FOREIGN KEY (object_id) REFERENCES objects(object_id)
 ) STRICT, WITHOUT ROWID;
 
+-- table sessions on sessions
+CREATE TABLE sessions (
+  session_id INTEGER NOT NULL PRIMARY KEY CHECK (session_id BETWEEN 1 AND 4611686018427387903),
+  boot_id TEXT NOT NULL CHECK (length(boot_id) = 36),
+  pid INTEGER NOT NULL CHECK (pid BETWEEN 1 AND 4611686018427387903),
+  pid_namespace INTEGER NOT NULL CHECK (pid_namespace BETWEEN 0 AND 4611686018427387903),
+  start_ticks INTEGER NOT NULL CHECK (start_ticks BETWEEN 0 AND 4611686018427387903),     -- since boot
+  state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live','uncertain','closed','dead')),
+  death_evidence TEXT CHECK (death_evidence IS NULL OR death_evidence IN ('boot_changed','pid_absent','start_mismatch','pidfd_exit')),
+  observed_heartbeat TEXT CHECK (observed_heartbeat IS NULL OR length(observed_heartbeat) BETWEEN 20 AND 35),
+  started_at TEXT NOT NULL CHECK (length(started_at) BETWEEN 20 AND 35),
+  ended_at TEXT CHECK (ended_at IS NULL OR length(ended_at) BETWEEN 20 AND 35),
+  revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903),
+  CHECK ((state = 'dead') = (death_evidence IS NOT NULL)),
+  CHECK ((state IN ('closed','dead')) = (ended_at IS NOT NULL))
+) STRICT;
+
 -- table shards on shards
 CREATE TABLE shards (
   shard_id INTEGER NOT NULL PRIMARY KEY CHECK (shard_id BETWEEN 1 AND 4611686018427387903),
@@ -484,6 +533,12 @@ CREATE TABLE storage_domain (               -- 'reconciling' freezes retirement 
   revision INTEGER NOT NULL DEFAULT 0 CHECK (revision BETWEEN 0 AND 4611686018427387903),
   CHECK ((state = 'reconciling') = (reason IS NOT NULL))
 ) STRICT;
+
+-- table store_lineage on store_lineage
+CREATE TABLE store_lineage (
+  catalog_identity BLOB NOT NULL PRIMARY KEY CHECK (length(catalog_identity) = 16),
+  since TEXT NOT NULL CHECK (length(since) BETWEEN 20 AND 35)
+) STRICT, WITHOUT ROWID;
 
 -- table tables on tables
 CREATE TABLE tables (
@@ -529,7 +584,7 @@ CREATE TABLE worlds (
   schema_id INTEGER NOT NULL REFERENCES schema_contexts(schema_id),
   live_count INTEGER NOT NULL CHECK (live_count BETWEEN 0 AND 4611686018427387903),
   composite_fingerprint BLOB NOT NULL CHECK (length(composite_fingerprint) BETWEEN 1 AND 64)   -- deliberately NOT unique
-) STRICT;
+, restored_from INTEGER CHECK (restored_from IS NULL OR restored_from BETWEEN 1 AND 4611686018427387903)) STRICT;
 
 -- trigger blob_versions_insert on blob_versions
 CREATE TRIGGER blob_versions_insert BEFORE INSERT ON blob_versions BEGIN
@@ -569,6 +624,19 @@ CREATE TRIGGER blob_versions_no_delete BEFORE DELETE ON blob_versions WHEN (SELE
 -- trigger blob_versions_no_update on blob_versions
 CREATE TRIGGER blob_versions_no_update BEFORE UPDATE ON blob_versions
   BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE blob_versions: rows are inserted once'); END;
+
+-- trigger branch_points_insert on branch_points
+CREATE TRIGGER branch_points_insert BEFORE INSERT ON branch_points BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE branch_points: identity already used') WHERE EXISTS (
+    SELECT 1 FROM branch_points WHERE branch_id = NEW.branch_id OR name = NEW.name OR owner_id = NEW.owner_id);
+  SELECT RAISE(ABORT,'CAT-ALLOCATOR branch_points: id was not reserved from the allocator') WHERE
+    NOT COALESCE(NEW.branch_id >= 1 AND NEW.branch_id < (SELECT next_id FROM catalog_info), 0);
+  SELECT RAISE(ABORT,'CAT-OWNER a branch point needs an active owner') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'active') <> 'active';
+END;
+
+-- trigger branch_points_no_update on branch_points
+CREATE TRIGGER branch_points_no_update BEFORE UPDATE ON branch_points
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE branch_points: rows are inserted once'); END;
 
 -- trigger catalog_info_no_delete on catalog_info
 CREATE TRIGGER catalog_info_no_delete BEFORE DELETE ON catalog_info
@@ -646,8 +714,16 @@ END;
 
 -- trigger generations_delete on generations
 CREATE TRIGGER generations_delete BEFORE DELETE ON generations BEGIN
-  SELECT RAISE(ABORT,'CAT-IMMUTABLE generations: only collected rows leave, in a metadata-gc transaction') WHERE
-    (SELECT active_operation FROM metadata_gc) IS NULL OR OLD.state <> 'collected';
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE generations: only collected rows leave, or those of a dropped timeline, in a metadata-gc transaction') WHERE
+    (SELECT active_operation FROM metadata_gc) IS NULL OR (OLD.state <> 'collected' AND EXISTS (
+      SELECT 1 FROM shards s JOIN timelines t ON t.timeline_id = s.timeline_id
+        JOIN owner_representations r ON r.owner_id = t.owner_id AND r.representation_id = t.head_representation_id
+      WHERE s.shard_id = OLD.shard_id));
+  SELECT RAISE(ABORT,'CAT-GENERATION a retained representation has the generation') WHERE OLD.state <> 'collected' AND EXISTS (
+    SELECT 1 FROM blob_versions b CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
+      CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
+      CROSS JOIN owner_representations o ON o.representation_id = c.representation_id
+    WHERE b.native_object_id = OLD.object_id);
   SELECT RAISE(ABORT,'CAT-GENERATION an older generation of the shard is still there') WHERE EXISTS (
     SELECT 1 FROM generations WHERE shard_id = OLD.shard_id AND generation < OLD.generation);
 END;
@@ -924,8 +1000,8 @@ CREATE TRIGGER owner_objects_insert BEFORE INSERT ON owner_objects BEGIN
   SELECT RAISE(ABORT,'CAT-OWNER owner is not active') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'') <> 'active';
   SELECT RAISE(ABORT,'CAT-IMMUTABLE owner_objects: the purpose of a root is fixed') WHERE EXISTS (
     SELECT 1 FROM owner_objects WHERE owner_id = NEW.owner_id AND object_id = NEW.object_id AND purpose <> NEW.purpose);
-  SELECT RAISE(ABORT,'CAT-OWNER only a timeline roots an active generation') WHERE NEW.purpose = 'active'
-    AND COALESCE((SELECT kind FROM owners WHERE owner_id = NEW.owner_id),'') <> 'timeline';
+  SELECT RAISE(ABORT,'CAT-OWNER only a timeline or a reader roots an active generation') WHERE NEW.purpose = 'active'
+    AND COALESCE((SELECT kind FROM owners WHERE owner_id = NEW.owner_id),'') NOT IN ('timeline','reader');
   SELECT RAISE(ABORT,'CAT-ACQUIRE object is claimed or collected') WHERE (SELECT state FROM objects WHERE object_id = NEW.object_id) IN ('gc_claimed','collected');
   SELECT RAISE(ABORT,'CAT-ACQUIRE quarantined objects take quarantine or recovery roots only') WHERE
     (SELECT state FROM objects WHERE object_id = NEW.object_id) = 'quarantined' AND NEW.purpose <> 'quarantine';
@@ -945,17 +1021,22 @@ END;
 -- trigger owner_representations_insert on owner_representations
 CREATE TRIGGER owner_representations_insert BEFORE INSERT ON owner_representations BEGIN
   SELECT RAISE(ABORT,'CAT-OWNER owner is not active') WHERE COALESCE((SELECT state FROM owners WHERE owner_id = NEW.owner_id),'') <> 'active';
-  -- references are dense, so the last one tells how many entries there are
   SELECT RAISE(ABORT,'CAT-MANIFEST representation is incomplete') WHERE
     (SELECT entry_count FROM representations WHERE representation_id = NEW.representation_id) <> COALESCE((
       SELECT first_position + entries FROM representation_chunks WHERE representation_id = NEW.representation_id ORDER BY ordinal DESC LIMIT 1), 0);
-  -- Objects were sealed when their entries were inserted. Those that have left that state are few; a manifest is long:
-  -- so start from them.
   SELECT RAISE(ABORT,'CAT-ACQUIRE an object of this representation is not acquirable') WHERE EXISTS (
     SELECT 1 FROM objects o CROSS JOIN blob_versions b ON (b.native_object_id = o.object_id OR b.index_object_id = o.object_id OR b.secondary_native_object_id = o.object_id)
       CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
       CROSS JOIN representation_chunks c ON c.representation_id = NEW.representation_id AND c.chunk_id = e.chunk_id AND c.entries > e.position
     WHERE o.state IN ('quarantined','gc_claimed','collected'));
+  SELECT RAISE(ABORT,'CAT-ACQUIRE an object that this representation depends on is quarantined') WHERE
+    (SELECT kind FROM owners WHERE owner_id = NEW.owner_id) IN ('reader','branch_point') AND EXISTS (
+      WITH RECURSIVE up(object_id) AS (
+        SELECT object_id FROM objects WHERE state = 'quarantined'
+        UNION SELECT g.source_object_id FROM up CROSS JOIN object_edges g ON g.target_object_id = up.object_id)
+      SELECT 1 FROM up CROSS JOIN blob_versions b ON (b.native_object_id = up.object_id OR b.index_object_id = up.object_id OR b.secondary_native_object_id = up.object_id)
+        CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
+        CROSS JOIN representation_chunks c ON c.representation_id = NEW.representation_id AND c.chunk_id = e.chunk_id AND c.entries > e.position);
 END;
 
 -- trigger owner_representations_no_update on owner_representations
@@ -967,7 +1048,8 @@ CREATE TRIGGER owners_insert BEFORE INSERT ON owners BEGIN
   SELECT RAISE(ABORT,'CAT-DUPLICATE owners: identity already used') WHERE EXISTS (SELECT 1 FROM owners WHERE owner_id = NEW.owner_id);
   SELECT RAISE(ABORT,'CAT-ALLOCATOR owners: id was not reserved from the allocator') WHERE
     NOT COALESCE(NEW.owner_id >= 1 AND NEW.owner_id < (SELECT next_id FROM catalog_info), 0);
-  SELECT RAISE(ABORT,'CAT-SESSION only a live session acquires') WHERE NEW.kind = 'reader';
+  SELECT RAISE(ABORT,'CAT-SESSION only a live session acquires') WHERE (NEW.kind = 'reader' OR NEW.session_id IS NOT NULL)
+    AND COALESCE((SELECT state FROM sessions WHERE session_id = NEW.session_id),'') <> 'live';
   SELECT RAISE(ABORT,'CAT-STATE owners start active') WHERE NEW.state <> 'active' OR NEW.revision <> 0;
 END;
 
@@ -977,13 +1059,13 @@ CREATE TRIGGER owners_no_delete BEFORE DELETE ON owners WHEN (SELECT active_oper
 
 -- trigger owners_update on owners
 CREATE TRIGGER owners_update BEFORE UPDATE ON owners BEGIN
-  SELECT RAISE(ABORT,'CAT-IMMUTABLE owners: identity is fixed') WHERE NEW.owner_id<>OLD.owner_id OR NEW.kind<>OLD.kind;
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE owners: identity is fixed') WHERE NEW.owner_id<>OLD.owner_id OR NEW.kind<>OLD.kind OR NEW.session_id IS NOT OLD.session_id;
   SELECT RAISE(ABORT,'CAT-REVISION owners') WHERE NEW.revision <> OLD.revision + 1;
   SELECT RAISE(ABORT,'CAT-STATE owners: transition refused') WHERE NEW.state <> OLD.state AND NOT (
     (OLD.state='active' AND NEW.state='retiring') OR (OLD.state='retiring' AND NEW.state='released'));
   SELECT RAISE(ABORT,'CAT-RETIRE frozen: storage domain is reconciling') WHERE NEW.state <> OLD.state AND (SELECT state FROM storage_domain) IS NOT 'normal';
-  SELECT RAISE(ABORT,'CAT-SELECTED owner is still selected by a timeline') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND
-    EXISTS (SELECT 1 FROM timelines WHERE owner_id = OLD.owner_id);
+  SELECT RAISE(ABORT,'CAT-SELECTED owner is still selected by a timeline or branch point') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND (
+    EXISTS (SELECT 1 FROM timelines WHERE owner_id = OLD.owner_id) OR EXISTS (SELECT 1 FROM branch_points WHERE owner_id = OLD.owner_id));
   SELECT RAISE(ABORT,'CAT-RECOVERY publication outcome is not established') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND OLD.kind = 'recovery' AND EXISTS (
     SELECT 1 FROM publication_attempts WHERE recovery_owner_id = OLD.owner_id AND state IN ('prepared','attempting','unknown'));
   SELECT RAISE(ABORT,'CAT-JOB owner of a job that is not over') WHERE NEW.state = 'retiring' AND OLD.state = 'active' AND OLD.kind = 'job' AND EXISTS (
@@ -1127,6 +1209,28 @@ CREATE TRIGGER seal_receipts_no_delete BEFORE DELETE ON seal_receipts WHEN (SELE
 CREATE TRIGGER seal_receipts_no_update BEFORE UPDATE ON seal_receipts
   BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE seal_receipts: rows are inserted once'); END;
 
+-- trigger sessions_insert on sessions
+CREATE TRIGGER sessions_insert BEFORE INSERT ON sessions BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE sessions: identity already used') WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = NEW.session_id);
+  SELECT RAISE(ABORT,'CAT-ALLOCATOR sessions: id was not reserved from the allocator') WHERE
+    NOT COALESCE(NEW.session_id >= 1 AND NEW.session_id < (SELECT next_id FROM catalog_info), 0);
+  SELECT RAISE(ABORT,'CAT-SESSION a session starts live') WHERE NEW.state <> 'live' OR NEW.revision <> 0;
+END;
+
+-- trigger sessions_no_delete on sessions
+CREATE TRIGGER sessions_no_delete BEFORE DELETE ON sessions WHEN (SELECT active_operation FROM metadata_gc) IS NULL OR OLD.state IN ('live','uncertain')
+  BEGIN SELECT RAISE(ABORT,'CAT-SESSION only closed and dead sessions leave, in a metadata-gc transaction'); END;
+
+-- trigger sessions_update on sessions
+CREATE TRIGGER sessions_update BEFORE UPDATE ON sessions BEGIN
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE sessions: the process is fixed') WHERE NEW.session_id<>OLD.session_id OR NEW.boot_id<>OLD.boot_id
+    OR NEW.pid<>OLD.pid OR NEW.pid_namespace<>OLD.pid_namespace OR NEW.start_ticks<>OLD.start_ticks OR NEW.started_at<>OLD.started_at;
+  SELECT RAISE(ABORT,'CAT-REVISION sessions: expected revision + 1') WHERE NEW.revision <> OLD.revision + 1;
+  SELECT RAISE(ABORT,'CAT-SESSION closed and dead are final') WHERE OLD.state IN ('closed','dead');
+  SELECT RAISE(ABORT,'CAT-SESSION a session that is closed has released its owners') WHERE NEW.state = 'closed' AND EXISTS (
+    SELECT 1 FROM owners WHERE session_id = OLD.session_id AND state <> 'released');
+END;
+
 -- trigger shards_insert on shards
 CREATE TRIGGER shards_insert BEFORE INSERT ON shards BEGIN
   SELECT RAISE(ABORT,'CAT-DUPLICATE shards: identity already used') WHERE EXISTS (
@@ -1157,7 +1261,10 @@ CREATE TRIGGER shards_update BEFORE UPDATE ON shards BEGIN
       SELECT 1 FROM timelines t CROSS JOIN blob_versions b ON b.native_object_id = g.object_id
         CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
         CROSS JOIN representation_chunks c ON c.representation_id = t.head_representation_id AND c.chunk_id = e.chunk_id AND c.entries > e.position
-      WHERE t.timeline_id = NEW.timeline_id));
+      WHERE t.timeline_id = NEW.timeline_id)
+    AND NOT EXISTS (
+      SELECT 1 FROM timelines t CROSS JOIN worlds w ON w.world_id = t.head_world_id
+      WHERE t.timeline_id = NEW.timeline_id AND w.restored_from IS NOT NULL AND g.state <> 'open' AND g.last_lsn < w.lsn));
 END;
 
 -- trigger storage_domain_no_delete on storage_domain
@@ -1167,6 +1274,27 @@ CREATE TRIGGER storage_domain_no_delete BEFORE DELETE ON storage_domain
 -- trigger storage_domain_step on storage_domain
 CREATE TRIGGER storage_domain_step BEFORE UPDATE ON storage_domain WHEN NEW.revision <> OLD.revision + 1
   BEGIN SELECT RAISE(ABORT,'CAT-REVISION storage_domain'); END;
+
+-- trigger store_lineage_insert on store_lineage
+CREATE TRIGGER store_lineage_insert BEFORE INSERT ON store_lineage BEGIN
+  SELECT RAISE(ABORT,'CAT-DUPLICATE store_lineage: identity already used') WHERE EXISTS (
+    SELECT 1 FROM store_lineage WHERE catalog_identity = NEW.catalog_identity);
+  SELECT RAISE(ABORT,'CAT-IDENTITY lineage names other catalogs') WHERE NEW.catalog_identity IS (SELECT catalog_identity FROM catalog_info);
+END;
+
+-- trigger store_lineage_no_delete on store_lineage
+CREATE TRIGGER store_lineage_no_delete BEFORE DELETE ON store_lineage
+  BEGIN SELECT RAISE(ABORT,'CAT-IDENTITY lineage is permanent'); END;
+
+-- trigger store_lineage_no_update on store_lineage
+CREATE TRIGGER store_lineage_no_update BEFORE UPDATE ON store_lineage
+  BEGIN SELECT RAISE(ABORT,'CAT-IMMUTABLE store_lineage: rows are inserted once'); END;
+
+-- trigger timelines_delete on timelines
+CREATE TRIGGER timelines_delete BEFORE DELETE ON timelines BEGIN
+  SELECT RAISE(ABORT,'CAT-IDENTITY the timeline main is permanent') WHERE OLD.name = 'main';
+  SELECT RAISE(ABORT,'CAT-IMMUTABLE timelines: delete needs a metadata-gc transaction') WHERE (SELECT active_operation FROM metadata_gc) IS NULL;
+END;
 
 -- trigger timelines_insert on timelines
 CREATE TRIGGER timelines_insert BEFORE INSERT ON timelines BEGIN
@@ -1181,6 +1309,10 @@ CREATE TRIGGER timelines_update BEFORE UPDATE ON timelines BEGIN
   SELECT RAISE(ABORT,'CAT-IMMUTABLE timelines: identity is fixed') WHERE NEW.timeline_id<>OLD.timeline_id OR NEW.name<>OLD.name
     OR NEW.owner_id<>OLD.owner_id OR NEW.created_at<>OLD.created_at;
   SELECT RAISE(ABORT,'CAT-REVISION timelines: expected revision + 1') WHERE NEW.revision <> OLD.revision + 1;
+  SELECT RAISE(ABORT,'CAT-PUBLISH a restore is younger than every commit of its timeline') WHERE NEW.head_world_id <> OLD.head_world_id AND EXISTS (
+    SELECT 1 FROM worlds w WHERE w.world_id = NEW.head_world_id AND w.restored_from IS NOT NULL AND (
+      w.lsn <= (SELECT lsn FROM worlds WHERE world_id = OLD.head_world_id)
+      OR EXISTS (SELECT 1 FROM shards s JOIN generations g ON g.shard_id = s.shard_id WHERE s.timeline_id = NEW.timeline_id AND g.last_lsn >= w.lsn)));
 END;
 
 -- trigger worlds_insert on worlds
@@ -1217,6 +1349,12 @@ CREATE VIEW blob_objects(blob_id, object_id) AS
   SELECT blob_id, native_object_id FROM blob_versions
   UNION ALL SELECT blob_id, index_object_id FROM blob_versions WHERE index_object_id IS NOT NULL
   UNION ALL SELECT blob_id, secondary_native_object_id FROM blob_versions WHERE secondary_native_object_id IS NOT NULL;
+
+-- view branch_point_worlds on branch_point_worlds
+CREATE VIEW branch_point_worlds AS
+  SELECT b.name, b.timeline, b.world_id, b.representation_id, w.lsn, w.live_count, lower(hex(w.composite_fingerprint)) AS fingerprint,
+         r.entry_count, b.owner_id, b.created_at, EXISTS (SELECT 1 FROM timelines t WHERE t.timeline_id = b.timeline_id) AS timeline_exists
+  FROM branch_points b JOIN worlds w ON w.world_id = b.world_id JOIN representations r ON r.representation_id = b.representation_id;
 
 -- view claim_closure_audit on claim_closure_audit
 CREATE VIEW claim_closure_audit AS          -- claims are upward closed: empty when sound
@@ -1332,11 +1470,12 @@ CREATE VIEW object_states AS
 
 -- view owner_pins on owner_pins
 CREATE VIEW owner_pins AS
-  SELECT o.owner_id, o.kind, o.state, t.name AS timeline,
+  SELECT o.owner_id, o.kind, o.state, COALESCE(t.name, b.timeline) AS timeline, b.name AS branch_point, o.session_id, s.state AS session_state,
     (SELECT count(*) FROM owner_representations x WHERE x.owner_id = o.owner_id) AS representations,
     (SELECT count(*) FROM owner_blobs x WHERE x.owner_id = o.owner_id) AS blobs,
     (SELECT count(*) FROM owner_objects x WHERE x.owner_id = o.owner_id) AS objects
-  FROM owners o LEFT JOIN timelines t ON t.owner_id = o.owner_id;
+  FROM owners o LEFT JOIN timelines t ON t.owner_id = o.owner_id LEFT JOIN branch_points b ON b.owner_id = o.owner_id
+    LEFT JOIN sessions s ON s.session_id = o.session_id;
 
 -- view reachable_objects on reachable_objects
 CREATE VIEW reachable_objects(object_id) AS
@@ -1345,6 +1484,20 @@ CREATE VIEW reachable_objects(object_id) AS
     UNION
     SELECT e.target_object_id FROM r JOIN object_edges e ON e.source_object_id = r.object_id)
   SELECT object_id FROM r;
+
+-- view reader_pins on reader_pins
+CREATE VIEW reader_pins AS
+  SELECT o.owner_id, o.session_id, s.state AS session_state, s.pid, s.pid_namespace, s.start_ticks, s.boot_id, s.started_at, s.observed_heartbeat,
+         x.representation_id, w.lsn, (SELECT count(*) FROM owner_objects y WHERE y.owner_id = o.owner_id) AS objects
+  FROM owners o JOIN sessions s ON s.session_id = o.session_id
+    LEFT JOIN owner_representations x ON x.owner_id = o.owner_id LEFT JOIN representations r ON r.representation_id = x.representation_id
+    LEFT JOIN worlds w ON w.world_id = r.world_id
+  WHERE o.kind = 'reader' AND o.state <> 'released';
+
+-- view representation_blockers on representation_blockers
+CREATE VIEW representation_blockers AS
+  SELECT c.representation_id, c.object_id, o.state, o.kind, o.relative_path
+  FROM representation_closure c JOIN objects o ON o.object_id = c.object_id WHERE o.state <> 'sealed';
 
 -- view representation_closure on representation_closure
 CREATE VIEW representation_closure(representation_id, object_id) AS
