@@ -278,7 +278,7 @@ func TestFenceAdoptBase(t *testing.T) {
 		"an entry of the base": {`UPDATE manifest_entries SET contribution = zeroblob(16) WHERE contribution_role = 'base'`, CodeDigest},
 		"the candidate":        {`UPDATE representations SET entry_count = 1 WHERE representation_id = (SELECT max(representation_id) FROM representations)`, CodeManifest},
 		"the candidate's sum":  {`UPDATE representations SET contribution_sum = zeroblob(16) WHERE representation_id = (SELECT max(representation_id) FROM representations)`, CodeSum},
-		"the candidate's world": {`INSERT INTO worlds SELECT world_id + 500, admitted_cut_id, lsn, schema_id, live_count, composite_fingerprint FROM worlds;
+		"the candidate's world": {`INSERT INTO worlds SELECT world_id + 500, admitted_cut_id, lsn, schema_id, live_count, composite_fingerprint, NULL FROM worlds;
 			UPDATE representations SET world_id = world_id + 500 WHERE representation_id = (SELECT max(representation_id) FROM representations)`, CodeCorrupt},
 		"the candidate's entries": {`DELETE FROM representation_chunks WHERE representation_id = (SELECT max(representation_id) FROM representations)`, CodeManifest},
 		"the candidate's order": {`UPDATE representation_chunks SET chunk_id = (SELECT max(chunk_id) FROM manifest_entries WHERE contribution_role = 'update' AND position = 0), entries = 2

@@ -33,7 +33,7 @@ var compactionFences = []fencesOf{
 		{"the head's base begins with the schema", `			if schema := r.TableID == 0; schema != (i == 0 && j == 0) {`, `			if false {`, "TestTamperedBase"},
 	}},
 	{"../catalog/manifest.go", "../catalog", []fence{
-		{"a base comes before generations", `			if len(bases) != i {`, `			if false {`, "TestContradictingBase"},
+		{"a base comes before generations", `		if len(bases) != i {`, `			if false {`, "TestContradictingBase"},
 		{"no generation in the head is also in its base", `g.InHead && g.FirstLSN <= s.BaseLSN {`, `g.InHead && false {`, "TestTamperedBase"},
 		{"what the head names is there", `	if err := checkForeign(ctx, q, h.RepresentationID, foreign); err != nil {`, `	if err := error(nil); err != nil {`, "TestGenerationsBeginAnywhere"},
 	}},
