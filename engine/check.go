@@ -151,7 +151,7 @@ func (c *checker) ended() error {
 }
 
 func (c *checker) files(state *catalog.State) error {
-	r := newRecovery(c.s, len(state.Shards))
+	r := newRecovery(c.s, c.s.objects, len(state.Shards))
 	r.limit, r.head = c.target.lsn, &state.Timeline
 	for i, sh := range state.Shards {
 		r.shards[i].shard, r.shards[i].cat = &shard{id: uint64(sh.ID), ordinal: i}, sh
@@ -260,27 +260,12 @@ func (c *checker) found(err error) error {
 }
 
 func (c *checker) strays() error {
-	// Files are made by the housekeeper after their name is in gens or, for the
-	// next generation, before: its name is the catalog's by then.
-	strays, err := c.s.strays()
+	strays, err := c.s.strays(c.ctx)
 	if err != nil {
 		return err
 	}
-	if len(strays) == 0 {
-		return nil
-	}
-	objects, err := c.s.cat.Objects(c.ctx)
-	if err != nil {
-		return fmt.Errorf("engine: %w", err)
-	}
-	named := map[string]bool{}
-	for _, o := range objects {
-		named[o.Path] = true
-	}
 	for _, p := range strays {
-		if !named[p] {
-			c.report(Finding{Warning, p, 0, "the catalog does not name this file"})
-		}
+		c.report(Finding{Warning, p, 0, "the catalog does not name this file"})
 	}
 	return nil
 }

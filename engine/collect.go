@@ -39,20 +39,63 @@ const (
 // sweepReleased removes files when the lease of some has ended, or a compaction
 // failed, and returns how many.
 func (s *Store) sweepReleased() (swept int, err error) {
-	held := len(s.held())
+	over := s.released()
+	gone := s.histories.reap()
 	s.mu.Lock()
-	some := len(s.replaced) > held || s.compactor.failed
+	some := len(over) > 0 || gone > 0 || s.compactor.failed
+	s.compactor.failed = false // a branch point that is deleted meanwhile sets it again
 	s.mu.Unlock()
 	if !some {
 		return 0, nil
 	}
-	swept, err = s.sweep(s.untilClose, s.held)
-	if err == nil {
+	if swept, err = s.sweep(s.untilClose, s.held); err == nil {
+		err = s.leave(over)
+	}
+	if err != nil {
 		s.mu.Lock()
-		s.compactor.failed = false
+		s.compactor.failed = true
 		s.mu.Unlock()
 	}
 	return swept, err
+}
+
+// released lists the objects that no state of the log can be read from any more.
+func (s *Store) released() map[uint64]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := map[uint64]bool{}
+	for _, r := range s.replaced {
+		if !s.mayRead(r) {
+			list[r.object] = true
+		}
+	}
+	return list
+}
+
+// mayRead reports whether states of the log may be read from what was replaced. The
+// caller holds mu.
+func (s *Store) mayRead(r replaced) bool {
+	return r.lease == noLease || s.opts.untilClose || !s.objects.lease.over(r.lease)
+}
+
+// leave lets go of replaced files that a sweep left, although nothing of the log is
+// read from them: something in the catalog needs them, a branch point as a rule. When
+// it does not any more, they are found there.
+func (s *Store) leave(over map[uint64]bool) error {
+	s.mu.Lock()
+	var left []uint64
+	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool {
+		if over[r.object] {
+			left = append(left, r.object)
+		}
+		return over[r.object]
+	})
+	s.mu.Unlock()
+	var errs []error
+	for _, id := range left {
+		errs = append(errs, s.objects.drop(id))
+	}
+	return errors.Join(errs...)
 }
 
 // held lists the objects that states of this process may be read from although no
@@ -62,10 +105,11 @@ func (s *Store) held() map[int64]bool {
 	defer s.mu.Unlock()
 	list := map[int64]bool{}
 	for _, r := range s.replaced {
-		if r.lease == noLease || s.opts.untilClose || !s.objects.lease.over(r.lease) {
+		if s.mayRead(r) {
 			list[int64(r.object)] = true
 		}
 	}
+	s.histories.addHeld(list)
 	return list
 }
 
@@ -83,12 +127,12 @@ func (s *Store) sweepAtOpen(ctx context.Context) {
 // sweepAtClose removes what only snapshots were read from, which end here.
 func (s *Store) sweepAtClose(ctx context.Context) {
 	s.mu.Lock()
-	some := len(s.replaced) > 0 || s.compactor.failed
+	some := len(s.replaced) > 0 || s.compactor.failed || s.histories.some()
 	s.mu.Unlock()
 	if !some {
 		return
 	}
-	err := s.objects.close()
+	err := errors.Join(s.histories.close(), s.objects.close())
 	if err == nil {
 		_, err = s.sweep(ctx, nil)
 	}

@@ -18,7 +18,7 @@ type compactor struct {
 
 	// Guarded by Store.mu.
 	asked  bool  // the goroutine was told
-	failed bool  // a compaction left files behind that no head names
+	failed bool  // a compaction, or a branch point, left files behind that nothing may need
 	again  int64 // what the log has to use before the next one, after a failure some more
 	since  LSN   // the commit of the base, 0 for none
 }
@@ -58,7 +58,7 @@ func (s *Store) compactLoop() {
 			s.event(Event{Kind: EventBackgroundFailed, Err: err})
 		}
 		s.mu.Lock()
-		waiting := len(s.replaced) > 0 || s.compactor.failed
+		waiting := len(s.replaced) > 0 || s.compactor.failed || s.histories.some()
 		s.mu.Unlock()
 		waiting = waiting && !errors.Is(err, catalog.ErrPoisoned) // else only a reopen helps
 		// What cannot go yet is looked at less and less often.

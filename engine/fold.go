@@ -20,7 +20,7 @@ type source struct {
 // source returns that of a published table, nil when its rows are in memory: those
 // of all tables are where there is no log.
 func (o *objects) source(def *TableDef) *source {
-	if o == nil || def.Resident != ResidentKeys {
+	if o == nil || def.Resident != ResidentKeys && !(o.keys && def.Durable) {
 		return nil
 	}
 	return &source{objects: o, lease: o.lease.Load()}

@@ -227,6 +227,11 @@ func (t *Table) each(f func(rowid int64, rec row.Record)) error {
 		for _, e := range buf[:n] {
 			f(e.Rowid, e.Rec)
 		}
+		if ended := t.src.objects.ended; ended != nil {
+			if err := ended(); err != nil {
+				return err
+			}
+		}
 		if n < len(buf) {
 			return nil
 		}

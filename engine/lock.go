@@ -60,3 +60,13 @@ func newTurns() turns { return make(turns, 1) }
 
 func (t turns) take() { t <- struct{}{} }
 func (t turns) give() { <-t }
+
+// takeWithin is take for who waits no longer than ctx.
+func (t turns) takeWithin(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

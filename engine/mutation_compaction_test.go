@@ -118,7 +118,7 @@ var compactionFences = []fencesOf{
 `, ``, "TestCompactionsForget"},
 	}},
 	{"collect.go", ".", []fence{
-		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease) {`, ` {`, "TestCompactKeeps"},
+		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease)`, ``, "TestCompactKeeps"},
 		{"held files are not removed", `return kept[o.ID] })`, `return false && kept[o.ID] })`, "TestCompactKeeps"},
 		{"what is held is asked behind each look", `	for limit := sweepBatch; ; {
 `, `	if held != nil {

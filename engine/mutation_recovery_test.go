@@ -9,7 +9,7 @@ var recoveryFences = []fencesOf{
 		{"a creation that was interrupted has no files", `c.Generation > l.cat.CurrentGeneration || l.cat.WriterEpoch == 0:`, `c.Generation > l.cat.CurrentGeneration:`, "TestCrashAtEveryOperation"},
 		{"a file of a later writer is refused", `		case f.epoch > uint64(l.cat.WriterEpoch):`, `		case false:`, "TestLowerEpoch"},
 		{"a lower epoch behind a higher one is refused", `		case f.epoch < before:`, `		case false:`, "TestLowerEpoch"},
-		{"files that nothing names are looked at", `	if err := s.removeStrays(); err != nil {`, `	if err := error(nil); err != nil {`, "TestStrayFiles"},
+		{"files that nothing names are looked at", `	if err := s.removeStrays(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestStrayFiles"},
 		{"files are repaired", `	if err := r.repair(); err != nil {`, `	if err := error(nil); err != nil {`, "TestFailedSync"},
 		{"what the head lacks is published", `	r.collectUnpublished()
 `, ``, "TestPublicationFaults"},

@@ -24,7 +24,9 @@ import (
 // pace changed its mind.
 type objects struct {
 	fs       vfs.FS
+	keys     bool         // rows of all durable tables are read from the files: see history.go
 	poisoned func() error // the store's cause, or nil; unless nil
+	ended    func() error // asked now and then while a history is read, else nil
 	closed   atomic.Bool
 	mu       sync.Mutex
 	list     atomic.Pointer[[]*object] // by slot; copied to be changed

@@ -35,7 +35,7 @@ func TestCheckEndsWhileReplaying(t *testing.T) {
 	for i := range int64(50) {
 		wait(t, s, update(t, s, put("t", i, i, strings.Repeat("x", 1000))))
 	}
-	r := newRecovery(s, 1)
+	r := newRecovery(s, s.objects, 1)
 	stop := errors.New("stop")
 	r.ended = func() error {
 		if r.last == 10 {

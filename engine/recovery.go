@@ -86,7 +86,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	s.head.Store(root)
 	s.stats.RecoveredBytes = r.read
 	s.rowBytes = r.sizes.addTo(s.logBytes)
-	if err := s.removeStrays(); err != nil {
+	if err := s.removeStrays(ctx); err != nil {
 		return err
 	}
 	if err := r.repair(); err != nil {
@@ -102,7 +102,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 
 // scan replays the logs and changes nothing.
 func (s *Store) scan(state *catalog.State) (*recovery, error) {
-	r := newRecovery(s, len(state.Shards))
+	r := newRecovery(s, s.objects, len(state.Shards))
 	for i, c := range state.Shards {
 		sh := &shard{id: uint64(c.ID), ordinal: i, epoch: uint64(c.WriterEpoch) + 1}
 		s.shards = append(s.shards, sh)
@@ -145,8 +145,8 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 	return r, r.judge()
 }
 
-func newRecovery(s *Store, shards int) *recovery {
-	r := &recovery{s: s, replay: newReplay(emptyRoot(s.objects)), shards: make([]*shardLog, shards), limit: ^LSN(0)}
+func newRecovery(s *Store, o *objects, shards int) *recovery {
+	r := &recovery{s: s, replay: newReplay(emptyRoot(o)), shards: make([]*shardLog, shards), limit: ^LSN(0)}
 	for i := range r.shards {
 		r.shards[i] = new(shardLog)
 	}
@@ -160,7 +160,7 @@ func newRecovery(s *Store, shards int) *recovery {
 // log returns the log of a shard by the shard's id, nil when there is none.
 func (r *recovery) log(id uint64) *shardLog {
 	for _, l := range r.shards {
-		if l.id == id {
+		if l.is(id) {
 			return l
 		}
 	}

@@ -75,7 +75,7 @@ func (r *recovery) gather() (whole bool, err error) {
 	r.parts = r.parts[:0]
 	at := 0 // both lists are in the order of ordinals
 	for _, p := range lead.next.Participants {
-		for r.shards[at].id != p.Shard {
+		for !r.shards[at].is(p.Shard) {
 			at++
 		}
 		l := r.shards[at]

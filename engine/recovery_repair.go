@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -124,8 +126,26 @@ func (s *Store) holdsCommits(name string) error {
 	return nil
 }
 
-// strays lists the object files that are not of the log.
-func (s *Store) strays() ([]string, error) {
+// strays lists the object files that the catalog does not name.
+func (s *Store) strays(ctx context.Context) ([]string, error) {
+	found, err := s.unfamiliar()
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	// Looked up behind the directories: a name is the catalog's before it is there.
+	objects, err := s.cat.Objects(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	named := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		named[o.Path] = true
+	}
+	return slices.DeleteFunc(found, func(p string) bool { return named[p] }), nil
+}
+
+// unfamiliar lists the object files that are not of this timeline's log.
+func (s *Store) unfamiliar() ([]string, error) {
 	s.mu.Lock()
 	named := make(map[string]bool, len(s.gens))
 	for _, list := range [][]*generation{s.gens, s.base} {
@@ -186,8 +206,8 @@ func isObject(name string) bool {
 // to the catalog before its file is made, so a file with commits that the
 // catalog does not know means that the catalog is not the one of these files:
 // then nothing is removed and the open is refused.
-func (s *Store) removeStrays() error {
-	strays, err := s.strays()
+func (s *Store) removeStrays(ctx context.Context) error {
+	strays, err := s.strays(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -12,6 +13,7 @@ import (
 // block of a file and the records of one transaction, the head.
 type shardLog struct {
 	*shard
+	also   []uint64 // ids of shards that began the log, or all of a history's
 	cat    catalog.Shard
 	files  []*logFile // to be replayed, in log order
 	unborn []*logFile
@@ -26,6 +28,9 @@ type shardLog struct {
 	lsn  LSN          // of the head
 	next wal.Commit   // the head, decoded
 }
+
+// is reports whether an id is that of the shard, or of one that began its log.
+func (l *shardLog) is(id uint64) bool { return l.id == id || slices.Contains(l.also, id) }
 
 func (l *shardLog) lastPath() string {
 	switch n := len(l.files); {
@@ -102,7 +107,7 @@ func (r *recovery) takeCommit(l *shardLog, f *logFile, fr wal.Frame) error {
 func (r *recovery) participates(l *shardLog, c *wal.Commit, end uint64) bool {
 	own, at := false, 0
 	for _, p := range c.Participants {
-		for at < len(r.shards) && r.shards[at].id != p.Shard {
+		for at < len(r.shards) && !r.shards[at].is(p.Shard) {
 			at++
 		}
 		if at == len(r.shards) {

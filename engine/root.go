@@ -9,6 +9,7 @@ type root struct {
 	content *content // the same in states of the store that have the same rows
 	objects *objects // that rows of keys tables are read from
 	memory  int64    // estimate of what the tables take, see budget.go
+	lease   *lease   // of a history, on the files that it is read from; else nil
 	live    int64    // bytes that a compaction would write of all rows
 }
 

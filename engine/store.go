@@ -63,6 +63,8 @@ type Store struct {
 	replaced  []replaced    // files that only old states may be read from
 	compactor compactor
 
+	histories histories // states of branch points that are read
+
 	entries    turns // held from making or removing an entry of a directory to its sync
 	sealers    turns // held by whoever changes or removes sealed files; taken before sealing
 	publishing turns // held by whoever changes the head in the catalog; taken before mu
@@ -358,7 +360,7 @@ func (s *Store) writeCloseMarks() error {
 // abandon closes whatever is open and writes nothing to the log.
 func (s *Store) abandon(ctx context.Context) error {
 	s.endWork()
-	errs := []error{s.objects.close()}
+	errs := []error{s.histories.close(), s.objects.close()}
 	for _, list := range [][]*generation{s.gens, s.base} {
 		for _, g := range list {
 			if g.file != nil {
