@@ -28,7 +28,7 @@ func checkSelect(info *TableInfo, wanted func(i int) bool) string {
 		return ""
 	}
 	name := quoteName(info.Def.Name)
-	fmt.Fprintf(&b, " ELSE 0 END FROM main.%s WHERE %s.%s=%d", name, name, quoteName(HiddenColumn), sourceChecked)
+	fmt.Fprintf(&b, " ELSE 0 END FROM main.%s WHERE %s.%s=%d", name, name, quoteName(hiddenName(info.Def)), sourceChecked)
 	return b.String()
 }
 

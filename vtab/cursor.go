@@ -44,7 +44,9 @@ type cursor struct {
 	chain  *hash         // with at, the next row out of it, plus one
 	at     int32
 
-	src *frame // row source: buf has one empty entry for its row
+	src  *frame // row source: buf has one empty entry for its row
+	past *past  // old state: what is read instead of the present one
+	odd  bool   // one of the two is set
 
 	// How the rows are told apart.
 	plan    parsedPlan
@@ -104,6 +106,7 @@ func (q *cursor) release() {
 	q.n, q.i, q.next = 0, 0, 0
 	q.scan = engine.Scanner{}
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
+	q.past, q.odd = nil, false
 	q.plan = parsedPlan{tests: q.plan.tests[:0]}
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
@@ -124,7 +127,7 @@ func (q *cursor) release() {
 func (q *cursor) rewind() {
 	clear(q.buf[:q.n])
 	q.n, q.i, q.next, q.read, q.bare = 0, 0, 0, false, false
-	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
+	q.list, q.listed, q.view, q.src, q.odd = q.list[:0], 0, nil, nil, false
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
 	q.chain, q.counted, q.failed = nil, nil, nil
@@ -330,8 +333,8 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	case noChange(ctx):
 	case int(k) == q.alias:
 		q.c.setResult(tls, ctx, row.IntValue(q.buf[q.i].Rowid))
-	case q.src != nil:
-		q.c.setResult(tls, ctx, q.src.column(int(k)))
+	case q.odd:
+		rc = q.oddColumn(tls, ctx, int(k))
 	case q.keyed != nil:
 		v := q.value(int(k))
 		if q.failed != nil {
@@ -354,6 +357,26 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 		q.c.setResult(tls, ctx, q.dec.Column(int(k)))
 	}
 	done = true
+	return lib.SQLITE_OK
+}
+
+// oddColumn is cursorColumn for a row source and for an old state, of which the
+// hidden column is the name.
+func (q *cursor) oddColumn(tls *libc.TLS, ctx uintptr, k int) int32 {
+	switch {
+	case q.src != nil:
+		q.c.setResult(tls, ctx, q.src.column(k))
+		return lib.SQLITE_OK
+	case k == q.t.ncols:
+		q.c.setResult(tls, ctx, row.TextValue(q.past.name))
+		return lib.SQLITE_OK
+	}
+	if !q.read && q.bare {
+		if q.failed = q.load(); q.failed != nil {
+			return q.failedColumn()
+		}
+	}
+	q.c.setResult(tls, ctx, q.value(k))
 	return lib.SQLITE_OK
 }
 

@@ -28,6 +28,9 @@ func (q *cursor) value(k int) row.Value {
 		q.dec.Reset(q.buf[q.i].Rec)
 		q.read = true
 	}
+	if q.past != nil {
+		return q.past.column(&q.dec, k)
+	}
 	return q.dec.Column(k)
 }
 

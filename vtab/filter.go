@@ -36,6 +36,15 @@ func (q *cursor) filter(tls *libc.TLS, num int32, str uintptr, args []uintptr) e
 		return err
 	}
 	q.rewind()
+	if num < 0 {
+		if err := q.openPast(valueAt(tls, args[0])); err != nil {
+			return err
+		}
+		q.odd = true
+		num, args = num&^planPast, args[1:]
+	} else if q.past != nil {
+		q.past = nil
+	}
 	switch num & planKind {
 	case planRowid:
 		return q.filterRowid(valueAt(tls, args[0]))
@@ -139,10 +148,10 @@ func (q *cursor) filterRowid(v row.Value) error {
 	var rec row.Record
 	var found bool
 	var err error
-	if q.t.c.tx != nil {
+	if q.t.c.tx != nil && q.past == nil {
 		rec, found, err = q.t.c.tx.Get(q.t.id, id)
 	} else {
-		view, verr := q.t.c.view(q.t.id)
+		view, verr := q.state()
 		if verr != nil {
 			return verr
 		}
@@ -172,7 +181,7 @@ func (q *cursor) filterList(tls *libc.TLS, list uintptr, desc bool) error {
 		slices.Reverse(q.list)
 	}
 	var err error
-	if q.view, err = q.t.c.view(q.t.id); err != nil {
+	if q.view, err = q.state(); err != nil {
 		return err
 	}
 	return q.start()
@@ -192,7 +201,7 @@ func (q *cursor) filterScan(num int32, vals []row.Value) error {
 	if !some || lo > hi {
 		return nil
 	}
-	view, err := q.t.c.view(q.t.id)
+	view, err := q.state()
 	if err != nil {
 		return err
 	}
@@ -202,11 +211,15 @@ func (q *cursor) filterScan(num int32, vals []row.Value) error {
 
 // filterWhole reads all rows of a table WITHOUT ROWID in the order of its key.
 func (q *cursor) filterWhole(num int32) error {
-	view, err := q.t.c.view(q.t.id)
+	view, err := q.state()
 	if err != nil {
 		return err
 	}
-	q.scan.Index(view, q.t.scanKey, "", "", num&planDesc != 0)
+	at, err := q.ownOrder()
+	if err != nil {
+		return err
+	}
+	q.scan.Index(view, at, "", "", num&planDesc != 0)
 	return q.start()
 }
 
@@ -220,18 +233,21 @@ func (q *cursor) filterIndex(num int32, vals []row.Value) error {
 		return errorf(lib.SQLITE_SCHEMA, "table %s: its indexes have changed since the statement was prepared", q.t.info.Def.Name)
 	}
 	ix := defs[at]
+	if q.position(at) < 0 {
+		return q.filterUnindexed(num)
+	}
 	buf, lo, hi, some := keyRange(q.key[:0], ix, terms, num, q.plan.letters, vals)
 	q.key = buf
 	if !some {
 		return nil
 	}
-	view, err := q.t.c.view(q.t.id)
+	view, err := q.state()
 	if err != nil {
 		return err
 	}
 	// The scanner compares with the bounds as long as it runs, and q.key stays
 	// as it is until the next xFilter.
-	q.scan.Index(view, at, unsafe.String(unsafe.SliceData(lo), len(lo)), unsafe.String(unsafe.SliceData(hi), len(hi)), num&planDesc != 0)
+	q.scan.Index(view, q.position(at), unsafe.String(unsafe.SliceData(lo), len(lo)), unsafe.String(unsafe.SliceData(hi), len(hi)), num&planDesc != 0)
 	q.keyed = nil
 	if num&planKeyed != 0 {
 		q.keyed = ix

@@ -38,7 +38,7 @@ const (
 // the table must be scanned instead.
 func (q *cursor) hash() (bool, error) {
 	q.counted = nil
-	view, err := q.c.view(q.t.id)
+	view, err := q.state()
 	if err != nil {
 		return false, err
 	}
@@ -103,7 +103,11 @@ func (q *cursor) hashOf(val func(test int) row.Value) (sum uint64, null, ok bool
 // fillHash scans the table. It leaves h.heads nil if there is nothing to hash.
 func (q *cursor) fillHash(h *hash) error {
 	defer q.rewindBlock()
-	if at := q.t.scanKey; at >= 0 {
+	if q.t.scanKey >= 0 {
+		at, err := q.ownOrder()
+		if err != nil {
+			return err
+		}
 		q.scan.Index(h.view, at, "", "", false)
 	} else {
 		q.scan.Rows(h.view, math.MinInt64, math.MaxInt64, false)

@@ -25,6 +25,7 @@ import (
 //	bit  28     planIndex: of rows that look the same to the statement one is enough
 //	bit  29     planScan, planIndex: only the row of the least value is read
 //	bit  30     planIndex: all columns read are in the index
+//	bit  31     the first argument names the branch point to read, see past
 //
 // The arguments come in the order: equalities by key column, lower bound,
 // upper bound, tests. The bounds are on the rowid for planScan and on the key
@@ -66,6 +67,7 @@ const (
 	planDistinct  = 1 << 28
 	planFirst     = 1 << 29
 	planKeyed     = 1 << 30
+	planPast      = -1 << 31
 
 	maxIndexTerms = planTermsMask
 	maxTests      = planTestsMask
@@ -91,14 +93,21 @@ func tableBestIndex(tls *libc.TLS, p, info uintptr) (rc int32) {
 		rc = lib.SQLITE_ERROR
 	}
 	defer t.c.guard("plan", fail)
-	if err := t.refresh(); err != nil {
+	err := t.refresh()
+	if err != nil {
 		t.c.note(err)
 		fail(err)
 		return rc
 	}
 	pl := planner{tls: tls, t: t, info: info, ii: (*lib.Tsqlite3_index_info)(unsafe.Pointer(info))}
 	pl.rows = float64(max(pl.count(), fewRows))
-	return pl.plan()
+	if rc = pl.plan(); pl.past {
+		if err = hasPast(t.info.Def); err != nil {
+			t.c.note(err)
+			fail(err)
+		}
+	}
+	return rc
 }
 
 // planner is one call of xBestIndex.
@@ -116,6 +125,8 @@ type planner struct {
 	// partly says that a constraint is only a part of a comparison, as of a row
 	// value: SQLite passes (id, d) > (7, 0) as id >= 7.
 	partly bool
+
+	past bool // an old state is read, see past
 
 	letters []byte
 	parts   []string // of the text for EXPLAIN QUERY PLAN
@@ -137,7 +148,9 @@ func (pl *planner) usage(at int) *lib.Tsqlite3_index_constraint_usage {
 func (pl *planner) pass(at int) {
 	pl.args++
 	u := pl.usage(at)
-	u.FargvIndex, u.Fomit = pl.args, 1
+	if u.FargvIndex = pl.args; !pl.past {
+		u.Fomit = 1
+	}
 }
 
 // take passes a term with its letter, and describes it.
@@ -165,9 +178,17 @@ func (pl *planner) plan() int32 {
 			if con.Fusable == 0 {
 				return lib.SQLITE_CONSTRAINT
 			}
-			pl.pass(i)
-			pl.finish(planSource, 1, 1)
-			return lib.SQLITE_OK
+			switch {
+			case pl.past: // SQLite compares the names of two
+			case pl.isSource(i):
+				pl.pass(i)
+				pl.finish(planSource, 1, 1)
+				return lib.SQLITE_OK
+			default:
+				pl.pass(i)
+				pl.past = true
+			}
+			continue
 		}
 		if con.Fusable == 0 || !plannable(con.Fop) || pl.t.c.PushdownOff {
 			continue
@@ -195,7 +216,9 @@ func (pl *planner) plan() int32 {
 	if pl.byRowid(rowid) {
 		return lib.SQLITE_OK
 	}
-	pl.min = pl.minimum()
+	if pl.min = noColumn; !pl.past {
+		pl.min = pl.minimum()
+	}
 	scan := pl.scanning(others, rowid)
 	limit := pl.total(scan.cost, scan.rows, scan.ordered)
 	if scan.hash {
@@ -233,8 +256,21 @@ func (pl *planner) isIn(at int) bool {
 	return lib.Xsqlite3_vtab_in(pl.tls, pl.info, int32(at), -1) != 0
 }
 
+// isSource reports whether the hidden column is compared with what selects a row
+// source, and not with the name of a branch point.
+func (pl *planner) isSource(at int) bool {
+	v, ok := pl.literal(term{at: at, op: lib.SQLITE_INDEX_CONSTRAINT_EQ})
+	return ok && v.Kind() == row.Int && v.Int() < 0
+}
+
+// sure reports whether what is read has an index for certain.
+func (pl *planner) sure(ix int) bool { return !pl.past || ix == pl.t.scanKey }
+
 // finish fills in the plan. Most callers have more to say in idxStr.
 func (pl *planner) finish(num int32, cost, rows float64) {
+	if pl.past {
+		num |= planPast
+	}
 	pl.ii.FidxNum = num
 	pl.ii.FestimatedCost = cost
 	pl.ii.FestimatedRows = lib.Tsqlite3_int64(max(1, math.Ceil(rows)))

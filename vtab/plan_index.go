@@ -65,9 +65,13 @@ func (pl *planner) consider(at int, ix *engine.IndexDef, others, rowid []term) (
 			cand.unique = false
 		}
 	}
-	cand.unique = cand.unique && len(cand.eq) == len(ix.Columns)
-	cand.ordered, cand.desc = pl.orderedBy(ix, len(cand.eq))
-	cand.keyed, cand.told = pl.keyed(ix)
+	cand.unique = cand.unique && len(cand.eq) == len(ix.Columns) && pl.sure(at)
+	if pl.sure(at) {
+		cand.ordered, cand.desc = pl.orderedBy(ix, len(cand.eq))
+	}
+	if !pl.past {
+		cand.keyed, cand.told = pl.keyed(ix)
+	}
 	step := 4.0
 	switch {
 	case cand.told:

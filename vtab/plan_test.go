@@ -52,6 +52,11 @@ func TestPlans(t *testing.T) {
 		{"SELECT c, d, count(*) FROM t GROUP BY d, c", "SCAN t USING COVERING INDEX t_cd"},
 		{"SELECT DISTINCT a FROM t", "SCAN t USING COVERING INDEX t_a"},
 		{"SELECT * FROM t WHERE d=6", "SCAN t FILTER (d=?)"},
+		{"SELECT * FROM t('p')", "SCAN t AS OF ?"},
+		{"SELECT * FROM t(?) o WHERE id=5", "SEARCH o USING INTEGER PRIMARY KEY (rowid=?) AS OF ?"},
+		{"SELECT id, a FROM t('p') WHERE a=5 AND d=6", "SEARCH t USING INDEX t_a (a=?) FILTER (d=?) AS OF ?"},
+		{"SELECT max(a) FROM t('p')", "SCAN t AS OF ?"}, // perhaps there was no index
+		{"SELECT * FROM x CROSS JOIN t('p') ON t.d=x.n", "SCAN x\nSEARCH t USING AUTOMATIC COVERING INDEX (d=?) AS OF ?"},
 		{"SELECT * FROM t WHERE id>5 AND d=6", "SEARCH t USING INTEGER PRIMARY KEY (rowid>?) FILTER (d=?)"},
 		{"SELECT * FROM t WHERE c='a'||1", "SEARCH t USING INDEX t_cd (c=?)"},
 		{"SELECT * FROM x CROSS JOIN t ON t.c=x.n", "SCAN x\nSCAN t"}, // compares numbers, the index does not

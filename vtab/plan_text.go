@@ -49,6 +49,9 @@ func (pl *planner) explain(verb, text string, id uint64, tests []term) {
 }
 
 func (pl *planner) explainDistinct(verb, text string, id uint64, columns int, tests []term) {
+	if pl.past {
+		text = joinText(text, "AS OF ?")
+	}
 	b := make([]byte, 0, 64)
 	b = append(append(b, pl.letters...), ':')
 	for _, tm := range tests {

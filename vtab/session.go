@@ -38,6 +38,10 @@ type session struct {
 	// write fails with SQLITE_BUSY.
 	OnUnlockedWrite func() error
 
+	// OnPast opens the state of a branch point, for SELECT … FROM t('name').
+	OnPast func(name string) (*engine.Snapshot, error)
+
+	pasts     pasts
 	txs       txState
 	committed engine.LSN
 	hasCommit bool
@@ -79,7 +83,12 @@ func (c *Conn) Attach(store *engine.Store, src Source) { c.store, c.src = store,
 
 // SetSnapshot sets what reads see while there is no transaction; nil releases
 // it. Cursors that are open keep what they pinned.
-func (c *Conn) SetSnapshot(s *engine.Snapshot) { c.snap = s }
+func (c *Conn) SetSnapshot(s *engine.Snapshot) {
+	c.snap = s
+	if s == nil {
+		c.pasts = nil
+	}
+}
 
 // Snapshot returns what SetSnapshot set.
 func (c *Conn) Snapshot() *engine.Snapshot { return c.snap }

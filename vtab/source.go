@@ -36,19 +36,19 @@ func (c *Conn) popFrame() {
 	c.frames = c.frames[:n]
 }
 
-// filterSource answers a constraint on the hidden column. Apart from row
-// sources that is a call of the table as a function.
+// filterSource answers a constraint on the hidden column with a negative number.
+// Apart from row sources that is a call of the table as a function.
 func (q *cursor) filterSource(v row.Value) error {
 	frames := q.t.c.frames
 	if v.Kind() == row.Int && v.Int() < 0 {
 		for i := len(frames) - 1; i >= 0; i-- {
 			if frames[i].kind == v.Int() {
 				f := frames[i] // a copy: the stack may move
-				q.src = &f
+				q.src, q.odd = &f, true
 				q.one(f.rowid, "")
 				return nil
 			}
 		}
 	}
-	return errorf(1, "too many arguments on %s() - max 0", q.t.info.Def.Name)
+	return errorf(1, "%s(%d): a branch point is named by a text", q.t.info.Def.Name, v.Int())
 }

@@ -200,8 +200,18 @@ func Declaration(def *engine.TableDef) string {
 		}
 		b.WriteString(",")
 	}
-	b.WriteString(quoteName(HiddenColumn) + " HIDDEN)")
+	b.WriteString(quoteName(hiddenName(def)) + " HIDDEN)")
 	return b.String()
+}
+
+// hiddenName returns HiddenColumn or, for a table that has a column of that name,
+// a longer one that it does not have.
+func hiddenName(def *engine.TableDef) string {
+	name := HiddenColumn
+	for slices.ContainsFunc(def.Columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) }) {
+		name = HiddenColumn[:1] + name
+	}
+	return name
 }
 
 // declaredType returns a type that SQLite may be told. "HIDDEN" in a type would

@@ -4,7 +4,9 @@ import "github.com/tidemarkdb/tidemark/engine"
 
 // HiddenColumn is the name of the last declared column of every table. It has
 // a control character, so no name a person types collides with it. In a WHERE,
-// a negative constant for it selects a row source instead of the table.
+// a negative constant for it selects a row source instead of the table, and a text
+// the state of the table at the branch point of that name: that is how SQLite
+// passes the argument of t('name').
 const HiddenColumn = "\x01tm"
 
 // Conflict is what happens to a statement whose row violates a constraint. The
