@@ -86,6 +86,8 @@ var (
 	ErrConflict   error = CodeConflict
 	ErrNotFound   error = CodeUnknown
 	ErrExists     error = CodeExists
+	// ErrNotAcquirable: what was to be retained is on its way out, or in quarantine.
+	ErrNotAcquirable error = CodeAcquire
 
 	// ErrNewer: the catalog was written by a newer program.
 	ErrNewer = errors.New("the store is newer than this program")

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -40,6 +41,8 @@ type graph struct {
 	bare, natives  []int64 // blobs of one object each, and those
 	indexed        []int64 // blob, native, index and secondary object of each other blob
 	edges          []int64 // source and target of each
+
+	targets map[int64][]int64 // of the edges, by source, once they were followed
 }
 
 // graphQuery hands the graph over as texts: a row for each of ten thousand objects
@@ -81,38 +84,49 @@ func readGraph(ctx context.Context, tx *sqlx.Tx) (*graph, error) {
 // garbage lists the claimed objects and those that could be and are not reached.
 // Without edges any of them may go first, so limit are enough.
 func (g *graph) garbage(limit int) []int64 {
-	blobs := make(map[int64]bool, len(g.blobs))
-	for _, id := range g.blobs {
-		blobs[id] = true
-	}
-	keep := make(map[int64]bool, len(g.free))
-	for _, id := range g.objects {
-		keep[id] = true
-	}
-	for i, id := range g.bare {
-		if blobs[id] {
-			keep[g.natives[i]] = true
-		}
-	}
-	for i := 0; i+3 < len(g.indexed); i += 4 {
-		if b := g.indexed[i : i+4]; blobs[b[0]] {
-			keep[b[1]], keep[b[2]], keep[b[3]] = true, true, true
-		}
-	}
-	follow(keep, g.edges)
-	for _, id := range g.current {
-		keep[id] = true
-	}
+	keep := g.closure(bitmapOf(g.objects), bitmapOf(g.blobs))
+	keep.Or(bitmapOf(g.current))
 	list := g.claimed
 	for _, id := range g.free {
 		if len(g.edges) == 0 && len(list) >= limit {
 			break
 		}
-		if !keep[id] {
+		if !keep.Contains(uint64(id)) {
 			list = append(list, id)
 		}
 	}
 	return list
+}
+
+// closure is what objects and blobs reach, and the objects. It changes objects.
+func (g *graph) closure(objects, blobs *roaring64.Bitmap) *roaring64.Bitmap {
+	natives := make([]uint64, 0, blobs.GetCardinality())
+	for i, id := range g.bare {
+		if blobs.Contains(uint64(id)) {
+			natives = append(natives, uint64(g.natives[i]))
+		}
+	}
+	objects.AddMany(natives)
+	for i := 0; i+3 < len(g.indexed); i += 4 {
+		if b := g.indexed[i : i+4]; blobs.Contains(uint64(b[0])) {
+			for _, id := range b[1:] {
+				if id != 0 {
+					objects.Add(uint64(id))
+				}
+			}
+		}
+	}
+	g.follow(objects)
+	return objects
+}
+
+// bitmapOf is the set of ids.
+func bitmapOf(ids []int64) *roaring64.Bitmap {
+	list := make([]uint64, len(ids))
+	for i, id := range ids {
+		list[i] = uint64(id)
+	}
+	return roaring64.BitmapOf(list...)
 }
 
 // parseIDs reads the numbers of a JSON array, whatever its nesting.
@@ -133,25 +147,23 @@ func parseIDs(text string) (ids []int64) {
 }
 
 // follow adds what is reached over edges.
-func follow(reached map[int64]bool, edges []int64) {
-	if len(edges) == 0 {
+func (g *graph) follow(reached *roaring64.Bitmap) {
+	if len(g.edges) == 0 {
 		return
 	}
-	targets := make(map[int64][]int64)
-	for i := 0; i+1 < len(edges); i += 2 {
-		targets[edges[i]] = append(targets[edges[i]], edges[i+1])
+	if g.targets == nil {
+		g.targets = make(map[int64][]int64)
+		for i := 0; i+1 < len(g.edges); i += 2 {
+			g.targets[g.edges[i]] = append(g.targets[g.edges[i]], g.edges[i+1])
+		}
 	}
-	var queue []int64
-	for id := range reached {
-		queue = append(queue, id)
-	}
+	queue := reached.ToArray()
 	for len(queue) > 0 {
 		id := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		for _, target := range targets[id] {
-			if !reached[target] {
-				reached[target] = true
-				queue = append(queue, target)
+		for _, target := range g.targets[int64(id)] {
+			if reached.CheckedAdd(uint64(target)) {
+				queue = append(queue, uint64(target))
 			}
 		}
 	}

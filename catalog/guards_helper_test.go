@@ -14,6 +14,7 @@ import (
 // fixture is a catalog with at least one row in every table that can have one.
 // Cases run against it in transactions that are rolled back.
 type fixture struct {
+	dir    string
 	db     *sql.DB
 	schema []migrations.Object
 
@@ -81,7 +82,7 @@ func newFixture(t *testing.T) *fixture {
 	if err := c.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{db: shell(t, dir), messages: map[string]bool{}, checks: map[string]bool{}}
+	f := &fixture{dir: dir, db: shell(t, dir), messages: map[string]bool{}, checks: map[string]bool{}}
 	for _, stmt := range []string{
 		object(fixFree-1, "kv", 90, ""),
 		fmt.Sprintf(`INSERT INTO identity_tombstones VALUES (%d, '%s', 80, 'kv')`, fixFree-2, ObjectPath(fixFree-2, "kv")),
