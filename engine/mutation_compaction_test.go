@@ -44,10 +44,10 @@ var compactionFences = []fencesOf{
 		{"a job that is over retains nothing", `	if err := dropAllRoots(ctx, tx, row.Owner); err != nil {`, `	if err := error(nil); err != nil {`, "TestJobsLetGo"},
 	}},
 	{"../catalog/garbage.go", "../catalog", []fence{
-		{"what a root names is no garbage", `	for _, id := range g.objects {`, `	for _, id := range []int64(nil) {`, "TestGarbageOfGraphs"},
+		{"what a root names is no garbage", `	keep := g.closure(bitmapOf(g.objects), bitmapOf(g.blobs))`, `	keep := g.closure(bitmapOf(nil), bitmapOf(g.blobs))`, "TestGarbageOfGraphs"},
 		{"what a manifest names is no garbage", `	g.free, g.blobs = append(g.free, reconciled...), append(g.blobs, entries...)`, `	g.free = append(g.free, reconciled...)`, "TestGarbageOfGraphs"},
-		{"what an edge names is no garbage", `	follow(keep, g.edges)`, `	_ = g.edges`, "TestGarbageOfGraphs"},
-		{"the log's files are no garbage", `	for _, id := range g.current {`, `	for _, id := range []int64(nil) {`, "TestCurrentGenerationStays"},
+		{"what an edge names is no garbage", `	g.follow(objects)`, `	_ = g.edges`, "TestGarbageOfGraphs"},
+		{"the log's files are no garbage", `	keep.Or(bitmapOf(g.current))`, `	keep.Or(bitmapOf(nil))`, "TestCurrentGenerationStays"},
 		{"what was claimed is garbage", `	list := g.claimed
 `, `	var list []int64
 `, "TestClaimAndCollected"},
