@@ -18,7 +18,7 @@ func (c *checker) catalog() (state catalog.State, ok bool, err error) {
 	if err = c.catalogFound(err); err != nil {
 		return state, false, err
 	}
-	if state, err = c.s.cat.State(c.ctx); err == nil {
+	if state, err = c.s.cat.StateOf(c.ctx, c.s.opts.Timeline); err == nil {
 		return state, true, nil
 	}
 	if errors.Is(err, catalog.ErrCorrupt) && c.damage > before {
@@ -52,7 +52,7 @@ func (c *checker) projection() error {
 	for range attempts {
 		told, settled := c.s.projected()
 		var found []string
-		err := c.s.cat.CheckProjection(c.ctx, projection(told), func(text string) { found = append(found, text) })
+		err := c.s.cat.CheckProjection(c.ctx, c.s.projection(told), func(text string) { found = append(found, text) })
 		if err != nil {
 			return c.catalogFound(err)
 		}

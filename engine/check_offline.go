@@ -20,7 +20,8 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	s := newStore(o.withDefaults())
+	o = o.withDefaults()
+	s := newStore(o, newHome(o.FS))
 	defer func() { err = errors.Join(err, s.abandon(ctx)) }()
 	c := &checker{ctx: ctx, s: s, target: emptyRoot(s.objects), progress: progress, offline: true}
 	c.target.lsn = ^LSN(0)

@@ -48,7 +48,7 @@ func (s *Store) sweepReleased() (swept int, err error) {
 	if !some {
 		return 0, nil
 	}
-	if swept, err = s.sweep(s.untilClose, s.held); err == nil {
+	if swept, err = s.sweep(s.untilClose, s.home.held); err == nil {
 		err = s.leave(over)
 	}
 	if err != nil {
@@ -98,24 +98,22 @@ func (s *Store) leave(over map[uint64]bool) error {
 	return errors.Join(errs...)
 }
 
-// held lists the objects that states of this process may be read from although no
+// addHeld adds the objects that states of this store may be read from although no
 // head names them.
-func (s *Store) held() map[int64]bool {
+func (s *Store) addHeld(list map[int64]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := map[int64]bool{}
 	for _, r := range s.replaced {
 		if s.mayRead(r) {
 			list[int64(r.object)] = true
 		}
 	}
 	s.histories.addHeld(list)
-	return list
 }
 
 // sweepAtOpen removes what an earlier process left.
 func (s *Store) sweepAtOpen(ctx context.Context) {
-	if _, err := s.sweep(ctx, nil); err != nil {
+	if _, err := s.sweep(ctx, s.home.held); err != nil {
 		s.mu.Lock()
 		s.compactor.failed = true
 		s.mu.Unlock()
@@ -134,7 +132,10 @@ func (s *Store) sweepAtClose(ctx context.Context) {
 	}
 	err := errors.Join(s.histories.close(), s.objects.close())
 	if err == nil {
-		_, err = s.sweep(ctx, nil)
+		s.mu.Lock()
+		s.replaced = nil // nothing is read from them any more
+		s.mu.Unlock()
+		_, err = s.sweep(ctx, s.home.held)
 	}
 	if err != nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
@@ -170,10 +171,8 @@ func (s *Store) sweepSome(ctx context.Context, limit int, held func() map[int64]
 		return 0, 0, fmt.Errorf("engine: looking for files to remove: %w", err)
 	}
 	found = len(list)
-	if held != nil {
-		kept := held()
-		list = slices.DeleteFunc(list, func(o catalog.Object) bool { return kept[o.ID] })
-	}
+	kept := held()
+	list = slices.DeleteFunc(list, func(o catalog.Object) bool { return kept[o.ID] })
 	if len(list) == 0 {
 		return 0, found, nil
 	}
@@ -217,8 +216,10 @@ func (s *Store) unlink(o *catalog.Object) error {
 	defer s.sealing.Unlock()
 	s.entries.take()
 	defer s.entries.give()
-	if err := s.objects.drop(uint64(o.ID)); err != nil {
-		return fmt.Errorf("engine: closing %s: %w", o.Path, err)
+	for _, open := range s.home.open() {
+		if err := open.objects.drop(uint64(o.ID)); err != nil {
+			return fmt.Errorf("engine: closing %s: %w", o.Path, err)
+		}
 	}
 	err := s.fs.Remove(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -257,9 +258,13 @@ func (s *Store) forget(list []catalog.Object) {
 	for _, o := range list {
 		gone[uint64(o.ID)] = true
 	}
+	for _, open := range s.home.open() {
+		open.mu.Lock()
+		open.gens = slices.DeleteFunc(slices.Clone(open.gens), func(g *generation) bool { return gone[g.object] })
+		open.replaced = slices.DeleteFunc(open.replaced, func(r replaced) bool { return gone[r.object] })
+		open.mu.Unlock()
+	}
 	s.mu.Lock()
-	s.gens = slices.DeleteFunc(slices.Clone(s.gens), func(g *generation) bool { return gone[g.object] })
-	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool { return gone[r.object] })
 	for _, o := range list {
 		s.stats.CollectedFiles++
 		s.stats.CollectedBytes += o.ByteExtent

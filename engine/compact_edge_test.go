@@ -34,7 +34,7 @@ func TestCompactionSweepBesideACompaction(t *testing.T) {
 	must(t, s.cat.EndJob(t.Context(), job.ID, 0, 0, nil))
 	asked := 0
 	_, err = s.sweep(t.Context(), func() map[int64]bool {
-		held := s.held()
+		held := s.home.held()
 		if asked++; asked == 1 {
 			must(t, s.Compact(t.Context(), nil)) // of somebody else, before the next look
 		}
@@ -250,7 +250,7 @@ func TestCompactionCanceledWhileRepointing(t *testing.T) {
 		}
 		s.mu.Unlock()
 	}
-	t.Errorf("%d replaced files stay until somebody writes or the store is closed", len(s.held()))
+	t.Errorf("%d replaced files stay until somebody writes or the store is closed", len(s.home.held()))
 }
 
 // Directories go with their last files.

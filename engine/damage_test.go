@@ -101,7 +101,7 @@ func (c *chores) idle(durable *root) bool {
 
 // scan replays the log and returns the state at the cut.
 func (sp *specimen) scan() (*Snapshot, error) {
-	s := &Store{opts: Options{Dir: "-"}.withDefaults(), fs: sp.mem, objects: newObjects(sp.mem), id: sp.id, logBytes: map[TableID]int64{}}
+	s := &Store{opts: Options{Dir: "-"}.withDefaults(), home: &home{fs: sp.mem, id: sp.id}, objects: newObjects(sp.mem), logBytes: map[TableID]int64{}}
 	s.log.limit = s.opts.GenerationSize
 	defer func() {
 		for _, list := range [][]*generation{s.gens, s.base} {

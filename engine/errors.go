@@ -15,6 +15,8 @@ var (
 	// ErrLocked: another process, or another Store of this one, has the
 	// directory open for writing.
 	ErrLocked = errors.New("engine: the store is open for writing elsewhere")
+	// ErrTimelineOpen: the timeline is open in this process already.
+	ErrTimelineOpen = errors.New("engine: the timeline is open")
 	// ErrNewer: a file, or a record in one, was written by a later version of the
 	// program.
 	ErrNewer = wal.ErrNewer

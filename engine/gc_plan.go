@@ -25,7 +25,7 @@ func (s *Store) PlanGC(ctx context.Context) (GCPlan, error) {
 	if err := s.closed(); err != nil {
 		return GCPlan{}, err
 	}
-	return planGC(ctx, s.cat, s.held)
+	return planGC(ctx, s.cat, s.home.held)
 }
 
 // PlanGC says what a gc of the store in o.Dir would remove, and changes nothing: it
@@ -36,7 +36,8 @@ func PlanGC(ctx context.Context, o Options) (_ GCPlan, err error) {
 	if err := o.Validate(); err != nil {
 		return GCPlan{}, err
 	}
-	s := newStore(o.withDefaults())
+	o = o.withDefaults()
+	s := newStore(o, newHome(o.FS))
 	defer s.endWork()
 	if err := s.findCatalog(); err != nil {
 		return GCPlan{}, err

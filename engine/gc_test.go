@@ -107,7 +107,7 @@ func TestGCKeepsWhatIsRead(t *testing.T) {
 	eventually(t, "the lease's end", func() bool {
 		runtime.GC()
 		must(t, s.GC(t.Context(), nil))
-		return len(s.held()) == 0
+		return len(s.home.held()) == 0
 	})
 	for _, o := range plan.Held {
 		if slices.Contains(objectsOnDisk(t, m), o.Path) {

@@ -7,7 +7,7 @@ import "context"
 // synced). Waiters are served in the order they came and give up when their
 // context ends, the engine is poisoned or the store is closed.
 //
-// Lock order: write lock → Store.mu (pending roots) → nothing. The catalog is
+// Lock order: write lock → Store.mu (pending roots) → home.book. The catalog is
 // never called under either, except by an id allocation whose block ran out.
 //
 // What is held across I/O comes before: compactor.turn → publishing, and from there

@@ -15,7 +15,7 @@ var ErrInMemory = errors.New("engine: the store is in memory and has no log")
 
 // openMemory opens an empty store.
 func openMemory(o Options) *Store {
-	s := newStore(o)
+	s := newStore(o, newHome(nil))
 	r := emptyRoot(nil)
 	s.durable.Store(r)
 	s.head.Store(r)

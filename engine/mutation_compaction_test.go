@@ -121,20 +121,18 @@ var compactionFences = []fencesOf{
 		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease)`, ``, "TestCompactKeeps"},
 		{"held files are not removed", `return kept[o.ID] })`, `return false && kept[o.ID] })`, "TestCompactKeeps"},
 		{"what is held is asked behind each look", `	for limit := sweepBatch; ; {
-`, `	if held != nil {
-		kept := held()
-		held = func() map[int64]bool { return kept }
-	}
+`, `	kept := held()
+	held = func() map[int64]bool { return kept }
 	for limit := sweepBatch; ; {
 `, "TestCompactionSweepBesideACompaction"},
 		{"a removal is synced before it is recorded", `	if err := s.fs.SyncDir(path.Dir(o.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {`, `	if err := error(nil); err != nil {`, "TestRemovalIsSynced"},
-		{"a removed file is let go of", `	if err := s.objects.drop(uint64(o.ID)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactionsForget"},
-		{"a collected generation is forgotten", `	s.gens = slices.DeleteFunc(slices.Clone(s.gens), func(g *generation) bool { return gone[g.object] })
+		{"a removed file is let go of", `		if err := open.objects.drop(uint64(o.ID)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactionsForget"},
+		{"a collected generation is forgotten", `		open.gens = slices.DeleteFunc(slices.Clone(open.gens), func(g *generation) bool { return gone[g.object] })
 `, ``, "TestCompactionsForget"},
-		{"a collected file is not waited for", `	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool { return gone[r.object] })
+		{"a collected file is not waited for", `		open.replaced = slices.DeleteFunc(open.replaced, func(r replaced) bool { return gone[r.object] })
 `, ``, "TestCompactionsForget"},
-		{"what was replaced goes with Close", `		_, err = s.sweep(ctx, nil)`, `		err = nil`, "TestCompact$"},
-		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, nil); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
+		{"what was replaced goes with Close", `		_, err = s.sweep(ctx, s.home.held)`, `		err = nil`, "TestCompact$"},
+		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, s.home.held); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 	}},
 	{"compact_due.go", ".", []fence{
 		{"no ratio, no compaction", `	case l.ratio == 0 || used < l.floor:`, `	case used < l.floor:`, "TestCompactionDue"},

@@ -26,6 +26,9 @@ type Options struct {
 	Memory bool
 	// FS holds the log and the lock file; nil means the files below Dir.
 	FS vfs.FS
+	// Timeline names the line of states to work on ("main", the one that every store
+	// has).
+	Timeline string
 	// Create makes the store when there is none and finishes an interrupted
 	// creation; the parent of Dir must exist.
 	Create bool
@@ -66,6 +69,9 @@ type Options struct {
 
 // withDefaults fills what was left zero.
 func (o Options) withDefaults() Options {
+	if o.Timeline == "" {
+		o.Timeline = catalog.MainTimeline
+	}
 	if o.GenerationSize == 0 {
 		o.GenerationSize = DefaultGenerationSize
 	}

@@ -87,7 +87,7 @@ func (s *Store) waitProjected(ctx context.Context, lsn LSN) error {
 
 // project tells the catalog the schema that a synced commit left.
 func (s *Store) project(ctx context.Context, r *mark) error {
-	err := s.cat.ProjectSchema(ctx, projection(r.schema))
+	err := s.cat.ProjectSchema(ctx, s.projection(r.schema))
 	s.mu.Lock()
 	s.chores.projected = r.schema // also after a failure: the next change or open tries again
 	s.projectedUpTo(r.lsn)
@@ -102,7 +102,14 @@ func (s *Store) project(ctx context.Context, r *mark) error {
 	return nil
 }
 
-// projection writes a schema in the catalog's terms.
+// projection writes a schema of the timeline in the catalog's terms.
+func (s *Store) projection(schema *Schema) catalog.Projection {
+	p := projection(schema)
+	p.Timeline = s.opts.Timeline
+	return p
+}
+
+// projection is a schema of the main timeline in the catalog's terms.
 func projection(s *Schema) catalog.Projection {
 	p := catalog.Projection{SchemaVersion: int64(s.Version())}
 	for _, def := range s.Tables() {

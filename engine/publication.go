@@ -154,7 +154,7 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 		p.Generations = append(p.Generations, catalog.Contribution{ShardGeneration: names[i], Sum: sumBytes(g.native.Add(g.lost))})
 	}
 	s.mu.Unlock()
-	p.Schema = projection(c.schema)
+	p.Schema = s.projection(c.schema)
 
 	if err := s.pub.clear(ctx); err != nil {
 		return err

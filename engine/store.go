@@ -19,15 +19,11 @@ import (
 // lockName is the file whose lock makes a process the store's only writer.
 const lockName = "LOCK"
 
-// Store is an open store. All methods may be called by any goroutine.
+// Store is an open timeline of a store. All methods may be called by any goroutine.
 type Store struct {
-	opts     Options
-	fs       vfs.FS
-	lock     vfs.Lock
-	cat      *catalog.Catalog
-	id       [16]byte
-	shards   []*shard // by ordinal
-	settings map[string]string
+	opts Options
+	*home
+	shards []*shard // by ordinal
 
 	// durable is what readers see, head what the next transaction starts from.
 	// Both only move forward, except that a poison takes head back to durable.
@@ -65,13 +61,9 @@ type Store struct {
 
 	histories histories // states of branch points that are read
 
-	entries    turns // held from making or removing an entry of a directory to its sync
-	sealers    turns // held by whoever changes or removes sealed files; taken before sealing
 	publishing turns // held by whoever changes the head in the catalog; taken before mu
-	sweeps     turns // held by whoever removes files that nothing reaches; taken before sealers
 
 	ddls     atomic.Int64 // commits in chores.awaiting
-	sealing  sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
 	poisoned chan struct{}
 	closing  chan struct{}
 	// untilClose ends when closing is closed, by endWork.
@@ -92,7 +84,8 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.Memory {
 		return openMemory(o.withDefaults()), nil
 	}
-	s := newStore(o.withDefaults())
+	o = o.withDefaults()
+	s := newStore(o, newHome(o.FS))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.abandon(ctx))
@@ -105,12 +98,53 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.recover(ctx, &state); err != nil {
+	if err := s.start(ctx, &state); err != nil {
 		return nil, err
+	}
+	return s, nil
+}
+
+// OpenTimeline opens another timeline of the store, in the same process and beside
+// this one: what one does, the other does not see. Dir, FS, Create and Shards of o are
+// this store's. ErrTimelineOpen refuses one that is open already.
+func (s *Store) OpenTimeline(ctx context.Context, name string, o Options) (_ *Store, err error) {
+	if err := s.refusal(); err != nil {
+		return nil, err
+	}
+	if s.opts.Memory {
+		return nil, ErrInMemory
+	}
+	o.Dir, o.FS, o.Create, o.Shards, o.Timeline, o.CatalogSeam = s.opts.Dir, s.opts.FS, false, 0, name, s.opts.CatalogSeam
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	t := newStore(o.withDefaults(), s.home)
+	if err := s.home.claim(t); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.abandon(ctx))
+		}
+	}()
+	state, err := s.cat.StateOf(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	if err := t.start(ctx, &state); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// start recovers the timeline and lets it be written.
+func (s *Store) start(ctx context.Context, state *catalog.State) error {
+	if err := s.recover(ctx, state); err != nil {
+		return err
 	}
 	first, err := s.cat.ReserveIDs(ctx, idBlock)
 	if err != nil {
-		return nil, fmt.Errorf("engine: reserving ids: %w", err)
+		return fmt.Errorf("engine: reserving ids: %w", err)
 	}
 	s.ids = idBlocks{cat: s.cat, low: s.lowOnIDs, next: uint64(first), end: uint64(first) + idBlock, refillable: true}
 	if err := s.project(ctx, s.synced.Load()); err != nil {
@@ -129,13 +163,13 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	s.mu.Lock()
 	s.compactIfDue()
 	s.mu.Unlock()
-	return s, nil
+	return nil
 }
 
 // newStore is a store with nothing open.
-func newStore(o Options) *Store {
+func newStore(o Options, h *home) *Store {
 	s := &Store{
-		opts: o, fs: o.FS, wl: newWriteLock(),
+		opts: o, home: h, wl: newWriteLock(),
 		poisoned: make(chan struct{}), closing: make(chan struct{}), logBytes: map[TableID]int64{},
 	}
 	s.objects = newObjects(o.FS)
@@ -145,7 +179,7 @@ func newStore(o Options) *Store {
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]*awaited{}
 	s.chores.sealed = make(chan struct{})
-	s.entries, s.sealers, s.publishing, s.sweeps = newTurns(), newTurns(), newTurns(), newTurns()
+	s.publishing = newTurns()
 	s.untilClose, s.endWork = context.WithCancel(context.Background())
 	s.compactor = compactor{
 		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},
@@ -171,7 +205,7 @@ func (s *Store) takeLock() error {
 		return fmt.Errorf("engine: locking: %w", err)
 	}
 	s.lock = lock
-	return nil
+	return s.home.claim(s)
 }
 
 // findCatalog refuses a directory without a catalog before anything is made in
@@ -226,8 +260,9 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 	}
 	if s.opts.Create {
 		state, err = cat.Initialize(ctx, catalog.Creation{Shards: s.opts.Shards, GenerationSize: s.opts.GenerationSize})
-	} else {
-		state, err = cat.State(ctx)
+	}
+	if err == nil && (!s.opts.Create || s.opts.Timeline != catalog.MainTimeline) {
+		state, err = cat.StateOf(ctx, s.opts.Timeline)
 	}
 	if err != nil {
 		return catalog.State{}, fmt.Errorf("engine: %w", err)
@@ -369,11 +404,5 @@ func (s *Store) abandon(ctx context.Context) error {
 			}
 		}
 	}
-	if s.cat != nil {
-		errs = append(errs, s.cat.Close(ctx))
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.home.leave(ctx, s))...)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -228,21 +227,14 @@ func (s *Store) published(b *batch) bool {
 	return true
 }
 
-// writeLock tells read-only processes how far the log is durable. They fall
-// back on recovery's cut when they cannot read it, so a failure is no failure
-// of the commit.
+// writeLock tells read-only processes how far the log is durable.
 func (s *Store) writeLock(lsn LSN) {
-	if err := s.lock.Write(lockContents(os.Getpid(), lsn)); err != nil {
+	if err := s.home.tell(s.opts.Timeline, lsn); err != nil {
 		s.event(Event{Kind: EventBackgroundFailed, File: lockName, LSN: lsn, Err: err})
 	}
 	s.mu.Lock()
 	s.told = lsn
 	s.mu.Unlock()
-}
-
-// lockContents has a fixed length, so that one write in place replaces it.
-func lockContents(pid int, lsn LSN) []byte {
-	return fmt.Appendf(nil, "pid %10d\nlsn %20d\n", pid, lsn)
 }
 
 // poison ends writing in this process: what was appended and not yet
