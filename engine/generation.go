@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"syscall"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -224,6 +225,9 @@ func (s *Store) open(g *generation, how func(name string) (vfs.File, error)) err
 		return headerError(g.path, err)
 	}
 	g.epoch, g.salt, g.least, g.start, g.tail = h.WriterEpoch, h.Salt, LSN(h.FirstLSN), start, start
+	if g.info.State == catalog.GenerationSealed && slices.Contains(s.lineage, h.StoreID) {
+		h.StoreID = s.id // its bytes are older than the store, and came with a backup
+	}
 	return checkHeader(g, &h, s.id, g.info.Shard)
 }
 

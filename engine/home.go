@@ -22,6 +22,7 @@ type home struct {
 	lock     vfs.Lock
 	cat      *catalog.Catalog
 	id       [16]byte
+	lineage  [][16]byte // identities, other than id, that sealed files may have
 	settings map[string]string
 
 	sweeps  turns        // held by whoever removes files that nothing reaches; taken before sealers

@@ -17,6 +17,7 @@ const (
 	JobCompact    = "compact"
 	JobGC         = "gc"
 	JobVerify     = "verify"
+	JobBackup     = "backup"
 )
 
 // Job is a piece of administrative work, as the catalog keeps it.
@@ -25,7 +26,7 @@ type Job = catalog.Job
 // JobRequest says what RunJob is to do.
 type JobRequest struct {
 	Kind   string // one of the kinds of jobs
-	Target string // what it is done to; "" is the whole store
+	Target string // of a backup: the directory it goes to; else ""
 	// LockTimeout bounds each wait for the write lock: past it the job fails
 	// with ErrBusy. 0 waits until the context ends, a negative one not at all.
 	LockTimeout time.Duration
@@ -105,7 +106,7 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 type work func(ctx context.Context, id int64, progress func(done, total int64)) error
 
 // jobKinds are the kinds that RunJob takes, in the order in which they are told.
-var jobKinds = []string{JobCheckpoint, JobCompact, JobGC, JobVerify}
+var jobKinds = []string{JobCheckpoint, JobCompact, JobGC, JobVerify, JobBackup}
 
 // JobKinds lists the kinds of jobs that RunJob takes.
 func JobKinds() []string { return slices.Clone(jobKinds) }
@@ -118,7 +119,10 @@ func (s *Store) workOf(r JobRequest) (work, error) {
 	if s.opts.Memory {
 		return nil, ErrInMemory
 	}
-	if r.Target != "" {
+	switch {
+	case r.Kind == JobBackup && r.Target == "":
+		return nil, fmt.Errorf("%w: a backup has a target, the directory that it goes to", ErrJob)
+	case r.Kind != JobBackup && r.Target != "":
 		return nil, fmt.Errorf("%w: a %s has no target, it is of the whole store", ErrJob, r.Kind)
 	}
 	switch r.Kind {
@@ -130,6 +134,10 @@ func (s *Store) workOf(r JobRequest) (work, error) {
 		return s.gc, nil
 	case JobVerify:
 		return s.verifyAll, nil
+	case JobBackup:
+		return func(ctx context.Context, id int64, progress func(done, total int64)) error {
+			return s.backupTo(ctx, id, r.Target, r.LockTimeout, progress)
+		}, nil
 	}
 	return func(ctx context.Context, _ int64, progress func(done, total int64)) error {
 		return s.checkpoint(ctx, r.LockTimeout, progress)

@@ -211,10 +211,14 @@ func digestOf(r io.ReaderAt, n int64) ([32]byte, error) {
 	return hashOf(sha256.New(), r, n)
 }
 
-// contentID identifies an object by kind, policy, extent and bytes.
+// contentID identifies an object of rows by kind, policy, extent and bytes.
 func contentID(r io.ReaderAt, extent int64) ([32]byte, error) {
+	return contentIDOf(catalog.KindKV, r, extent)
+}
+
+func contentIDOf(kind string, r io.ReaderAt, extent int64) ([32]byte, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n", catalog.KindKV, catalog.DefaultPolicy())
+	fmt.Fprintf(h, "%s\n%s\n", kind, catalog.DefaultPolicy())
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(extent))
 	h.Write(b[:])

@@ -98,6 +98,9 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.refuseMetadata(&state); err != nil {
+		return nil, err
+	}
 	if err := s.start(ctx, &state); err != nil {
 		return nil, err
 	}
@@ -190,6 +193,9 @@ func newStore(o Options, h *home) *Store {
 
 // takeLock makes the directory when it may, and becomes its only writer.
 func (s *Store) takeLock() error {
+	if err := refuseBackup(s.opts.Dir); err != nil {
+		return err
+	}
 	if s.opts.Create {
 		if err := makeDir(s.opts.Dir); err != nil {
 			return err
@@ -269,6 +275,9 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 	}
 	if n := len(state.Shards); s.opts.Shards != 0 && s.opts.Shards != n {
 		return catalog.State{}, fmt.Errorf("%w: shards is %d, the store was made with %d", ErrShards, s.opts.Shards, n)
+	}
+	if s.lineage, err = cat.Lineage(ctx); err != nil {
+		return catalog.State{}, fmt.Errorf("engine: %w", err)
 	}
 	s.id, s.settings = cat.Info().Identity, state.Settings
 	return state, nil

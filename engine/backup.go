@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// Backup writes a backup of the store to the directory dest, which must not exist,
+// be empty, or hold a backup of this store that was not finished: that one goes on.
+// The backup holds every commit that was acknowledged before the call, and every
+// branch point; readers and writers go on meanwhile. It runs as a job, with dest as
+// its target. progress, which may be nil, counts bytes of files.
+//
+// The log is cut and the cut made the head; then the catalog is copied, and the job
+// retains exactly what the copy names, so that no file of it goes; the copy is left
+// with timelines and branch points; each file is copied and held against its digest;
+// and the copy becomes a catalog of its own. It is a backup when the file BACKUP is
+// there. A failure at any point leaves the store as it was.
+func (s *Store) Backup(ctx context.Context, dest string, progress func(done, total int64)) error {
+	_, err := s.RunJob(ctx, JobRequest{Kind: JobBackup, Target: dest, Progress: progress})
+	return err
+}
+
+// backup is one run of a job of kind backup.
+type backup struct {
+	s   *Store
+	job int64
+	to  *site
+}
+
+// backupTo is the work of a job.
+func (s *Store) backupTo(ctx context.Context, job int64, dest string, lockTimeout time.Duration, progress func(done, total int64)) error {
+	ctx, cancel := s.jobContext(ctx)
+	defer cancel()
+	var files vfs.FS
+	if s.opts.backupFS != nil {
+		files = s.opts.backupFS(dest)
+	}
+	to, err := siteAt(dest, files)
+	if err != nil {
+		return err
+	}
+	b := &backup{s: s, job: job, to: to}
+	err = b.run(ctx, lockTimeout, progress)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return withFull(err)
+}
+
+func (b *backup) run(ctx context.Context, lockTimeout time.Duration, progress func(done, total int64)) (err error) {
+	if err := b.outside(); err != nil {
+		return err
+	}
+	// Looked at before anything is made there, and once more when it is ours.
+	if err := b.usable(); err != nil {
+		return err
+	}
+	if err := makeDir(b.to.dir); err != nil {
+		return err
+	}
+	lock, err := b.to.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := b.usable(); err != nil {
+		return err
+	}
+	source := hexOf(b.s.id)
+	if err := b.to.writeManifest(backupPartial, &manifest{Format: backupFormat, Source: source}); err != nil {
+		return err
+	}
+	if err := b.s.checkpoint(ctx, lockTimeout, nil); err != nil {
+		return err
+	}
+	contents, err := b.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	c := &copier{ctx: ctx, from: b.s.fs, to: b.to.fs, progress: progress}
+	if err := c.objects(contents.Objects); err != nil {
+		return err
+	}
+	return b.finish(ctx, &contents, source)
+}
+
+// outside refuses a destination in the store's own directory.
+func (b *backup) outside() error {
+	dir, err := filepath.Abs(b.s.opts.Dir)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	if rel, err := filepath.Rel(resolved(dir), resolved(b.to.dir)); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return &BackupError{Dir: b.to.dir, Reason: "is in the directory of the store", Hint: "name a directory elsewhere, best on another disk"}
+	}
+	return nil
+}
+
+// resolved resolves the links of a path, of which the end may not exist.
+func resolved(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(resolved(parent), filepath.Base(path))
+	}
+	return path
+}
+
+// usable refuses a directory that holds anything but the beginning of a backup of
+// this store.
+func (b *backup) usable() error {
+	names, err := b.to.names()
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	has := map[string]bool{}
+	for _, name := range names {
+		has[name] = true
+	}
+	const elsewhere = "name another directory, one that does not exist or is empty"
+	switch {
+	case has[backupManifest]:
+		return &BackupError{Dir: b.to.dir, Reason: "holds a backup that is complete", Hint: elsewhere}
+	case len(names) == 1 && names[0] == backupPartial+".new":
+		return nil // it got no further
+	case !has[backupPartial]:
+		return &BackupError{Dir: b.to.dir, Reason: fmt.Sprintf("is not empty (there is %s) and no backup", names[0]), Hint: elsewhere}
+	}
+	m, err := b.to.readManifest(backupPartial)
+	if err != nil {
+		return err
+	}
+	if m.Source != hexOf(b.s.id) {
+		return &BackupError{Dir: b.to.dir, Reason: "holds the beginning of a backup of another store", Hint: elsewhere}
+	}
+	return nil
+}
+
+// copyAttempts is how often the catalog is copied until what the copy names could be
+// retained. A publication in between makes another attempt necessary.
+const copyAttempts = 100
+
+// catalog copies the catalog, retains what the copy names, and leaves in it what
+// belongs in a backup.
+func (b *backup) catalog(ctx context.Context) (catalog.Copied, error) {
+	none := catalog.Copied{}
+	file := filepath.Join(b.to.dir, partialCatalog)
+	for attempt := 1; ; attempt++ {
+		// A run that was interrupted behind the renaming has left it under that name.
+		for _, name := range []string{partialCatalog, catalog.FileName} {
+			if err := b.to.removeCatalog(name); err != nil {
+				return none, err
+			}
+		}
+		if err := catalog.Copy(ctx, b.s.opts.Dir, file); err != nil {
+			return none, fmt.Errorf("engine: %w", err)
+		}
+		ids, err := catalog.RetainedBy(ctx, file)
+		if err != nil {
+			return none, fmt.Errorf("engine: %w", err)
+		}
+		err = b.s.cat.RetainForJob(ctx, b.job, ids)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, catalog.ErrConflict) || attempt == copyAttempts {
+			return none, fmt.Errorf("engine: retaining what is to be copied: %w", err)
+		}
+	}
+	contents, behind, err := catalog.PruneCopy(ctx, file)
+	if err != nil {
+		return none, fmt.Errorf("engine: %w", err)
+	}
+	return contents, b.nothingBehind(behind)
+}
+
+// nothingBehind refuses when the log of a timeline that is not open here holds
+// commits that its head does not have.
+func (b *backup) nothingBehind(behind []catalog.CopiedLog) error {
+	for _, l := range behind {
+		if l.Timeline == catalog.MainTimeline {
+			continue // its commits are younger than the call
+		}
+		err := b.s.holdsCommits(l.Path)
+		var found *CorruptError
+		if errors.As(err, &found) {
+			return &BackupError{Dir: b.s.opts.Dir, Reason: fmt.Sprintf("has commits on timeline %q that are not in its head", l.Timeline),
+				Hint: "open the timeline and run a checkpoint of it first"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish makes the copy of the catalog one of its own, gives it its name and writes
+// BACKUP.
+func (b *backup) finish(ctx context.Context, contents *catalog.Copied, source string) error {
+	now := b.s.opts.Now()
+	identity, err := catalog.RenewCopy(ctx, filepath.Join(b.to.dir, partialCatalog), now)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	sum, size, err := copyCatalog(ctx, b.to.real, partialCatalog, nil, "")
+	if err != nil {
+		return err
+	}
+	if err := b.to.renameCatalog(partialCatalog); err != nil {
+		return err
+	}
+	m := manifest{
+		Format: backupFormat, Source: source, Identity: hexOf(identity), CreatedAt: now.UTC().Format(time.RFC3339Nano),
+		Timelines: contents.Timelines, BranchPoints: contents.BranchPoints,
+		Objects: len(contents.Objects), Bytes: contents.Bytes(), CatalogBytes: size, CatalogSHA256: hexOf(sum),
+	}
+	if err := b.to.writeManifest(backupManifest, &m); err != nil {
+		return err
+	}
+	if err := b.to.fs.Remove(backupPartial); err != nil {
+		// It is a backup: a name that is left says nothing against that.
+		b.s.event(Event{Kind: EventBackgroundFailed, File: backupPartial, Err: err})
+	}
+	return nil
+}
