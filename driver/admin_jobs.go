@@ -13,7 +13,7 @@ import (
 const jobsTable = "tidemark_jobs"
 
 // laterJobs are the kinds of the documented surface that do not work yet.
-var laterJobs = []string{"index", "backup"}
+var laterJobs = []string{"index"}
 
 // jobRows are the rows of tidemark_jobs, oldest first.
 func jobRows(c *conn) ([][]row.Value, error) {

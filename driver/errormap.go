@@ -54,6 +54,14 @@ func wrapError(op string, err error) error {
 	if errors.As(err, &memory) {
 		return memoryError(op, err, memory)
 	}
+	var place *engine.BackupError
+	if errors.As(err, &place) {
+		code := ErrGeneric
+		if op == "open" {
+			code = ErrCantOpen
+		}
+		return coded(op, code, err, place.Hint)
+	}
 	var limit *engine.LimitError
 	if errors.As(err, &limit) {
 		return limitError(op, err, limit)

@@ -151,8 +151,24 @@ func PlanGC(ctx context.Context, cfg Config) (GCPlan, error) {
 	return plan, wrapError("gc", err)
 }
 
-// Backup is not yet available: it returns an error that is ErrNotAvailable, and
-// writes nothing to dest.
-func (s *Store) Backup(_ context.Context, dest string, _ Progress) error {
-	return notAvailable("backup", "Backup to "+dest)
+// Backup writes a backup of the store to the directory dest, which must not exist,
+// be empty, or hold a backup of this store that was interrupted: that one goes on.
+// It holds every commit that was acknowledged before the call and all branch
+// points; readers and writers go on meanwhile. It runs as a job, which
+// tidemark_jobs shows with dest as its target; a failure leaves the store as it was.
+// A store in memory refuses it. progress counts bytes.
+func (s *Store) Backup(ctx context.Context, dest string, progress Progress) error {
+	store, err := s.inst.engine("backup")
+	if err != nil {
+		return err
+	}
+	return wrapError("backup", store.Backup(ctx, dest, progress))
+}
+
+// Restore makes a store in the directory dir, which must not exist or be empty, of a
+// backup. Every file is held against its digest. The store has an identity of its
+// own. Until Restore has succeeded nothing opens the directory, and calling it again
+// goes on where it was. progress counts bytes.
+func Restore(ctx context.Context, backup, dir string, progress Progress) error {
+	return wrapError("restore", engine.Restore(ctx, backup, dir, progress))
 }

@@ -86,14 +86,11 @@ func TestStore(t *testing.T) {
 	if err := store.Compact(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	for name, err := range map[string]error{
-		"GC":     store.GC(t.Context(), nil),
-		"Backup": store.Backup(t.Context(), "x", nil),
-	} {
-		var typed *Error
-		if !errors.Is(err, ErrNotAvailable) || !errors.As(err, &typed) {
-			t.Errorf("%s: %v is not ErrNotAvailable", name, err)
-		}
+	if err := store.GC(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	if err := store.Backup(t.Context(), filepath.Join(t.TempDir(), "backup"), nil); err != nil {
+		t.Error(err)
 	}
 	events := store.Events(t.Context())
 	mustClose(t, conn, db)

@@ -44,6 +44,8 @@ var commands = []command{
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"compact", "DIR", "rewrite the log: one record per row", runCompact},
 	{"gc", "[-n] DIR", "remove files that nothing needs, or say which these are", runGC},
+	{"backup", "DIR DEST", "write a backup of a store to a new directory", runBackup},
+	{"restore", "BACKUP DIR", "make a store of a backup, every byte verified", runRestore},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
 	{"bench", "residency [flags]", "compare resident=all, resident=keys and plain SQLite under limits of memory", runBench},
 	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
@@ -51,7 +53,7 @@ var commands = []command{
 
 // laterCommands are named by the documentation and do nothing yet.
 var laterCommands = []string{
-	"backup", "restore", "branch", "migrate",
+	"branch", "migrate",
 }
 
 // run executes one command line and returns the exit status.

@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{nil, []string{"sql", "inspect", "check", "slt", "demo"}},
 		{[]string{"frobnicate"}, []string{"frobnicate", "sql", "check"}},
-		{[]string{"backup", dir, missing}, []string{"backup", "not yet available"}},
+		{[]string{"migrate", dir, missing}, []string{"migrate", "not yet available"}},
 		{[]string{"sql", dir}, []string{"directory", "statements"}},
 		{[]string{"sql", "-nope", dir, "SELECT 1"}, []string{"-nope", "-mode"}},
 		{[]string{"sql", "-mode", "csv", dir, "SELECT 1"}, []string{"csv", "list or table"}},
