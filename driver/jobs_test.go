@@ -95,7 +95,7 @@ func TestGCAndVerifyJobs(t *testing.T) {
 		t.Error(err)
 	}
 	plan, err := store.PlanGC(t.Context())
-	if err != nil || len(plan.Remove) > 0 || len(plan.Stay) == 0 {
+	if err != nil || len(plan.Remove) > 0 || len(plan.Keep) == 0 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	var jobs string
@@ -103,7 +103,7 @@ func TestGCAndVerifyJobs(t *testing.T) {
 	if err := db.QueryRow("SELECT group_concat(kind || ' ' || state), (SELECT value FROM tidemark_stats WHERE name = 'gc_kept_files') FROM tidemark_jobs").Scan(&jobs, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if jobs != "verify done,gc done,gc done" || kept != len(plan.Stay) {
+	if jobs != "verify done,gc done,gc done" || kept != len(plan.Keep) {
 		t.Errorf("%s, %d files stay", jobs, kept)
 	}
 }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // GC removes every file that nothing needs: no head, branch point, pin or job
 // reaches it, and no snapshot of this process can be read from it. Removals that
@@ -69,10 +66,6 @@ func (s *Store) gcAll(ctx context.Context, progress func(done, total int64)) err
 	m := &s.stats
 	m.GCFreedFiles += uint64(done)
 	m.GCFreedBytes += m.CollectedBytes - before.CollectedBytes
-	m.GCKeptFiles, m.GCKeptBytes = 0, 0
-	for _, o := range slices.Concat(plan.Held, plan.Stay) {
-		m.GCKeptFiles++
-		m.GCKeptBytes += o.ByteExtent
-	}
+	m.GCKeptFiles, m.GCKeptBytes = uint64(len(plan.Keep)), plan.KeptBytes()
 	return nil
 }

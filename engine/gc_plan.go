@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
@@ -12,9 +11,20 @@ import (
 // GCPlan says what a gc would do.
 type GCPlan struct {
 	Remove []catalog.Object // files that would go, dependents first
-	Held   []catalog.Object // files that only snapshots of this process may be read from
-	Stay   []catalog.Object // files that are needed
+	Keep   []catalog.Kept   // files that would stay, and why
 }
+
+// KeptBytes is how long the files are that would stay.
+func (p *GCPlan) KeptBytes() (n int64) {
+	for i := range p.Keep {
+		n += p.Keep[i].ByteExtent
+	}
+	return n
+}
+
+// bySnapshot is the reason for a file that no owner needs, and that a snapshot of
+// this process can be read from.
+const bySnapshot = "a snapshot of this process"
 
 // PlanGC says what GC would remove now and what it would leave, and changes
 // nothing.
@@ -53,26 +63,17 @@ func PlanGC(ctx context.Context, o Options) (_ GCPlan, err error) {
 // planGC sorts the objects of a catalog. What is held is asked behind the look at
 // it, as a sweep does.
 func planGC(ctx context.Context, cat *catalog.Catalog, held func() map[int64]bool) (plan GCPlan, err error) {
-	list, err := cat.Garbage(ctx, math.MaxInt32)
+	free, kept, err := cat.Explain(ctx)
 	if err != nil {
 		return plan, fmt.Errorf("engine: looking for files to remove: %w", err)
 	}
-	reading, free := held(), map[int64]bool{}
-	for _, o := range list {
-		free[o.ID] = true
+	reading := held()
+	plan.Keep = kept
+	for _, o := range free {
 		if reading[o.ID] {
-			plan.Held = append(plan.Held, o)
+			plan.Keep = append(plan.Keep, catalog.Kept{Object: o, Reasons: []catalog.Retainer{{OwnerKind: bySnapshot}}})
 		} else {
 			plan.Remove = append(plan.Remove, o)
-		}
-	}
-	all, err := cat.Objects(ctx)
-	if err != nil {
-		return plan, fmt.Errorf("engine: %w", err)
-	}
-	for _, o := range all {
-		if o.State != catalog.GenerationCollected && !free[o.ID] {
-			plan.Stay = append(plan.Stay, o)
 		}
 	}
 	return plan, nil

@@ -162,5 +162,5 @@ func (s *Store) refuseMetadata(state *catalog.State) error {
 // objectFiles lists the files of objects in a place.
 func objectFiles(files vfs.FS) ([]string, error) {
 	s := &Store{home: newHome(files)}
-	return s.strays()
+	return s.unfamiliar()
 }

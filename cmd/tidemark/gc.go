@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver"
 )
@@ -53,18 +54,21 @@ func planGC(ctx context.Context, dir string, std streams) error {
 		return commandHint(err)
 	}
 	var lines [][]string
-	freed, kept := int64(0), int64(0)
+	freed := int64(0)
 	for _, o := range plan.Remove {
-		lines = append(lines, []string{"goes", o.Path, strconv.FormatInt(o.ByteExtent, 10), o.State})
+		lines = append(lines, []string{"goes", o.Path, strconv.FormatInt(o.ByteExtent, 10), "nothing needs it"})
 		freed += o.ByteExtent
 	}
-	for _, o := range plan.Stay {
-		lines = append(lines, []string{"stays", o.Path, strconv.FormatInt(o.ByteExtent, 10), o.State})
-		kept += o.ByteExtent
+	for _, k := range plan.Keep {
+		why := make([]string, len(k.Reasons))
+		for i, r := range k.Reasons {
+			why[i] = r.String()
+		}
+		lines = append(lines, []string{"stays", k.Path, strconv.FormatInt(k.ByteExtent, 10), strings.Join(why, "; ")})
 	}
 	if len(lines) > 0 {
-		writeTable(std.out, []string{"gc", "file", "bytes", "state"}, lines, "")
+		writeTable(std.out, []string{"gc", "file", "bytes", "why"}, lines, "")
 	}
-	fmt.Fprintf(std.out, "gc: %d files of %d bytes would go, %d of %d bytes stay\n", len(plan.Remove), freed, len(plan.Stay), kept)
+	fmt.Fprintf(std.out, "gc: %d files of %d bytes would go, %d of %d bytes stay\n", len(plan.Remove), freed, len(plan.Keep), plan.KeptBytes())
 	return nil
 }
