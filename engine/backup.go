@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,11 @@ func (s *Store) Backup(ctx context.Context, dest string, progress func(done, tot
 
 // backup is one run of a job of kind backup.
 type backup struct {
-	s   *Store
-	job int64
-	to  *site
+	s           *Store
+	job         int64
+	to          *site
+	lockTimeout time.Duration
+	settled     map[string]bool // timelines of which the head has what was to be backed up
 }
 
 // backupTo is the work of a job.
@@ -47,15 +50,15 @@ func (s *Store) backupTo(ctx context.Context, job int64, dest string, lockTimeou
 	if err != nil {
 		return err
 	}
-	b := &backup{s: s, job: job, to: to}
-	err = b.run(ctx, lockTimeout, progress)
+	b := &backup{s: s, job: job, to: to, lockTimeout: lockTimeout, settled: map[string]bool{}}
+	err = b.run(ctx, progress)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
 	return withFull(err)
 }
 
-func (b *backup) run(ctx context.Context, lockTimeout time.Duration, progress func(done, total int64)) (err error) {
+func (b *backup) run(ctx context.Context, progress func(done, total int64)) (err error) {
 	if err := b.outside(); err != nil {
 		return err
 	}
@@ -78,8 +81,10 @@ func (b *backup) run(ctx context.Context, lockTimeout time.Duration, progress fu
 	if err := b.to.writeManifest(backupPartial, &manifest{Format: backupFormat, Source: source}); err != nil {
 		return err
 	}
-	if err := b.s.checkpoint(ctx, lockTimeout, nil); err != nil {
-		return err
+	for _, s := range b.s.home.open() {
+		if err := b.settle(ctx, s); err != nil {
+			return err
+		}
 	}
 	contents, err := b.catalog(ctx)
 	if err != nil {
@@ -149,58 +154,102 @@ func (b *backup) usable() error {
 // retained. A publication in between makes another attempt necessary.
 const copyAttempts = 100
 
+// settle makes everything that was acknowledged on a timeline part of its head.
+func (b *backup) settle(ctx context.Context, s *Store) error {
+	if b.settled[s.opts.Timeline] {
+		return nil
+	}
+	b.settled[s.opts.Timeline] = true
+	if err := s.checkpoint(ctx, b.lockTimeout, nil); err != nil && (s == b.s || !errors.Is(err, ErrClosed)) {
+		return err
+	}
+	return nil
+}
+
+// settleClosed does it with a timeline that is not open here, or was closed.
+func (b *backup) settleClosed(ctx context.Context, timeline string) (err error) {
+	if s := b.s.home.named(timeline); s != nil {
+		return b.settle(ctx, s)
+	}
+	s, err := b.s.OpenTimeline(ctx, timeline, Options{NoCompaction: true})
+	if errors.Is(err, ErrTimelineOpen) {
+		return nil // just now; the next look will meet it
+	}
+	if err != nil {
+		return fmt.Errorf("engine: opening timeline %q: %w", timeline, err)
+	}
+	err = b.settle(ctx, s)
+	return errors.Join(err, s.Close())
+}
+
 // catalog copies the catalog, retains what the copy names, and leaves in it what
-// belongs in a backup.
+// belongs in a backup. When it shows that commits of a timeline are in no head, that
+// is changed and another copy made.
 func (b *backup) catalog(ctx context.Context) (catalog.Copied, error) {
-	none := catalog.Copied{}
 	file := filepath.Join(b.to.dir, partialCatalog)
+	for {
+		if err := b.copyCatalog(ctx, file); err != nil {
+			return catalog.Copied{}, err
+		}
+		contents, behind, err := catalog.PruneCopy(ctx, file)
+		if err != nil {
+			return catalog.Copied{}, fmt.Errorf("engine: %w", err)
+		}
+		late, err := b.late(behind)
+		if err != nil || len(late) == 0 {
+			return contents, err
+		}
+		for _, timeline := range late {
+			if err := b.settleClosed(ctx, timeline); err != nil {
+				return catalog.Copied{}, err
+			}
+		}
+	}
+}
+
+// copyCatalog copies the catalog and retains what the copy names.
+func (b *backup) copyCatalog(ctx context.Context, file string) error {
 	for attempt := 1; ; attempt++ {
 		// A run that was interrupted behind the renaming has left it under that name.
 		for _, name := range []string{partialCatalog, catalog.FileName} {
 			if err := b.to.removeCatalog(name); err != nil {
-				return none, err
+				return err
 			}
 		}
 		if err := catalog.Copy(ctx, b.s.opts.Dir, file); err != nil {
-			return none, fmt.Errorf("engine: %w", err)
+			return fmt.Errorf("engine: %w", err)
 		}
 		ids, err := catalog.RetainedBy(ctx, file)
 		if err != nil {
-			return none, fmt.Errorf("engine: %w", err)
+			return fmt.Errorf("engine: %w", err)
 		}
 		err = b.s.cat.RetainForJob(ctx, b.job, ids)
 		if err == nil {
-			break
+			return nil
 		}
 		if !errors.Is(err, catalog.ErrConflict) || attempt == copyAttempts {
-			return none, fmt.Errorf("engine: retaining what is to be copied: %w", err)
+			return fmt.Errorf("engine: retaining what is to be copied: %w", err)
 		}
 	}
-	contents, behind, err := catalog.PruneCopy(ctx, file)
-	if err != nil {
-		return none, fmt.Errorf("engine: %w", err)
-	}
-	return contents, b.nothingBehind(behind)
 }
 
-// nothingBehind refuses when the log of a timeline that is not open here holds
-// commits that its head does not have.
-func (b *backup) nothingBehind(behind []catalog.CopiedLog) error {
+// late lists the timelines that were not settled and have commits that are in no
+// head. Of the others what is behind the head is younger than the call.
+func (b *backup) late(behind []catalog.CopiedLog) (late []string, err error) {
 	for _, l := range behind {
-		if l.Timeline == catalog.MainTimeline {
-			continue // its commits are younger than the call
+		if b.settled[l.Timeline] || slices.Contains(late, l.Timeline) {
+			continue
 		}
 		err := b.s.holdsCommits(l.Path)
 		var found *CorruptError
-		if errors.As(err, &found) {
-			return &BackupError{Dir: b.s.opts.Dir, Reason: fmt.Sprintf("has commits on timeline %q that are not in its head", l.Timeline),
-				Hint: "open the timeline and run a checkpoint of it first"}
-		}
-		if err != nil {
-			return err
+		switch {
+		case errors.As(err, &found):
+			late = append(late, l.Timeline)
+		case err != nil:
+			return nil, err
 		}
 	}
-	return nil
+	return late, nil
 }
 
 // finish makes the copy of the catalog one of its own, gives it its name and writes
