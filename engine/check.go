@@ -73,6 +73,7 @@ type extent struct {
 //     every commit's contribution is recomputed;
 //   - the timeline's head against the state that the log gives at its commit;
 //   - every index against the rows;
+//   - every branch point: its files, and the state that they give against its world;
 //   - the catalog: SQLite's own integrity, the schema and every row that recovery
 //     relies on, and what it shows of the tables and indexes;
 //   - files that are missing or that nothing names.
@@ -109,6 +110,9 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 	}
 	if ok {
 		if err := c.files(&state); err != nil {
+			return err
+		}
+		if err := c.branches(&state); err != nil {
 			return err
 		}
 		if err := c.projection(); err != nil {

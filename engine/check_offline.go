@@ -47,6 +47,9 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 	if err := c.files(&state); err != nil {
 		return err
 	}
+	if err := c.branches(&state); err != nil {
+		return err
+	}
 	if progress != nil {
 		progress(c.total, c.total)
 	}

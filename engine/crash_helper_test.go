@@ -12,11 +12,12 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// history is what a program did to a store: the state behind every commit, and
+// record is what a program did to a store: the state behind every commit, and
 // after how many file operations which commit was acknowledged.
-type history struct {
-	states map[LSN]string
-	acks   []ack
+type record struct {
+	states   map[LSN]string
+	acks     []ack
+	branches map[string]*branchRecord
 }
 
 type ack struct {
@@ -25,7 +26,7 @@ type ack struct {
 }
 
 // acked is the newest commit that was acknowledged by operation n.
-func (h *history) acked(n int) LSN {
+func (h *record) acked(n int) LSN {
 	last := LSN(0)
 	for _, a := range h.acks {
 		if a.op <= n {
@@ -37,11 +38,13 @@ func (h *history) acked(n int) LSN {
 
 // crashRun is a program on a simulated disk, with the catalog as it was.
 type crashRun struct {
-	history
+	record
 	mem  *vfs.Mem
 	cats *catalogs
 	o    Options
 	wide int // transactions in several shards
+
+	crashed int // operation of the crash at hand, 0 when that is not known
 
 	sched   *schedule          // of the program, if it has one
 	numbers *numbers           // of its images, if they have some
@@ -60,6 +63,7 @@ func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64, shards int) *
 	r := &crashRun{mem: mem}
 	r.cats = newCatalogs(t, mem)
 	r.states = map[LSN]string{0: ""}
+	r.branches = map[string]*branchRecord{}
 	fault := vfs.NewFault(mem)
 	fault.SetHook(func(op vfs.Op) error {
 		r.mu.Lock()
@@ -213,6 +217,7 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 			if f != nil {
 				before = cloneMem(t, img)
 			}
+			r.crashed = n
 			lsn := r.one(t, at, img, cat, acked)
 			if f != nil && !t.Failed() {
 				f(t, at, before, cat, lsn)
@@ -249,6 +254,7 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 		t.Errorf("%s: LSN %d, acknowledged was %d", at, lsn, acked)
 	}
 	checkGenerations(t, s, lsn)
+	r.checkBranches(t, at, s, r.crashed)
 	wait(t, s, update(t, s, createTable("after")))
 	state = dump(s.Durable())
 	if lsn%4 == 1 {
@@ -268,6 +274,7 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 		t.Errorf("%s: second open: %v", at, err)
 		return lsn
 	}
+	r.checkBranches(t, at, s, r.crashed)
 	if got := dump(s.Durable()); got != state {
 		t.Errorf("%s: after the second open:\n%s\nwant:\n%s", at, got, state)
 	}
@@ -296,6 +303,9 @@ func (r *crashRun) again(t testing.TB, img *vfs.Mem, cat string, lsn LSN) *crash
 		}
 	}
 	next.acks = []ack{{0, 0}}
+	for name, b := range r.branches {
+		next.branches[name] = &branchRecord{content: b.content, made: never, dropping: 0, dropped: never} // it is there or not
+	}
 	return next
 }
 

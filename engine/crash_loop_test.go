@@ -115,6 +115,7 @@ func crashProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 			list = append(list, img)
 		}
 		img, cat := list[rng.IntN(len(list))], r.cats.at(n)
+		r.crashed = n
 		lsn := r.one(t, fmt.Sprintf("round %d goes on from op %d", round, n), cloneMem(t, img), cat, r.acked(n))
 		if t.Failed() {
 			break

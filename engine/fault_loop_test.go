@@ -111,7 +111,7 @@ func faultProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 
 // faultBase is where the runs of a seed begin.
 type faultBase struct {
-	history
+	record
 	shape  Options
 	mem    *vfs.Mem
 	cat    string // "": the run creates the store
@@ -174,7 +174,7 @@ type faultCopy struct {
 
 // faulty is one run with one fault.
 type faulty struct {
-	history
+	record
 	*faultBase
 	t     testing.TB
 	what  string

@@ -227,7 +227,7 @@ func (f *faulty) goesOn(t *testing.T, s *Store) {
 // behind the fault.
 func (f *faulty) recovers(t *testing.T) {
 	run := &crashRun{mem: f.mem, o: f.shape}
-	run.history = f.history
+	run.record = f.record
 	states := uint64(0)
 	for lsn, state := range f.states {
 		states += xxh3.HashStringSeed(state, uint64(lsn))

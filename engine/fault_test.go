@@ -15,7 +15,7 @@ import (
 // faultRun runs a scripted program on a file system that fails, and keeps what
 // it was promised.
 type faultRun struct {
-	history
+	record
 	mem    *vfs.Mem
 	fault  *vfs.Fault
 	dir    string

@@ -208,12 +208,9 @@ func (s *Store) syncDirs(dir string) error {
 // open opens the file of a born generation, for writing or reading, and checks
 // its header.
 func (s *Store) open(g *generation, how func(name string) (vfs.File, error)) error {
-	f, err := how(g.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &CorruptError{File: g.path, Reason: "the file is missing", Err: err}
-	}
+	f, err := opened(g.path, how)
 	if err != nil {
-		return fmt.Errorf("engine: opening %s: %w", g.path, err)
+		return err
 	}
 	g.file = f
 	g.allocated, err = f.Size()
@@ -229,6 +226,18 @@ func (s *Store) open(g *generation, how func(name string) (vfs.File, error)) err
 		h.StoreID = s.id // its bytes are older than the store, and came with a backup
 	}
 	return checkHeader(g, &h, s.id, g.info.Shard)
+}
+
+// opened opens a file that the catalog names.
+func opened(name string, how func(name string) (vfs.File, error)) (vfs.File, error) {
+	f, err := how(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &CorruptError{File: name, Reason: "the file is missing", Err: err}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("engine: opening %s: %w", name, err)
+	}
+	return f, nil
 }
 
 // headerError tells damage from a file that a later version wrote and from a

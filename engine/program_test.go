@@ -214,6 +214,15 @@ func (p *program) run(t testing.TB, transactions int) {
 			p.count["compaction"]++
 			must(t, p.s.Compact(context.Background(), nil))
 			p.acked()
+		case 11:
+			p.settle(t)
+			p.count["branch point"]++
+			p.r.branch(t, p.s)
+			p.acked()
+			if p.rng.IntN(3) == 0 {
+				p.count["branch point deleted"]++
+				p.r.deleteBranch(t, p.s, p.rng)
+			}
 		case 9:
 			if p.r.sched != nil { // whose time costs nothing
 				p.count["pause"]++
