@@ -27,8 +27,8 @@ var logFences = []fencesOf{
 		}
 		dir = path.Dir(dir)`, `		return nil`, "TestCrashAtEveryOperation"},
 		{"a missing file is damage", `	if errors.Is(err, fs.ErrNotExist) {
-		return &CorruptError`, `	if false {
-		return &CorruptError`, "TestMissingFile"},
+		return nil, &CorruptError`, `	if false {
+		return nil, &CorruptError`, "TestMissingFile"},
 		{"a file is the one that the catalog names", `	return checkHeader(g, &h, s.id, g.info.Shard)`, `	return nil`, "TestFenceForeignFile"},
 		{"a file is of this store", `		{"store", h.StoreID, store},
 `, ``, "TestFenceForeignFile"},
