@@ -3,49 +3,82 @@ package driver
 import (
 	"context"
 
-	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/vtab"
 )
 
-// registerAdmin registers the tables through which SQL sees the store. They are
-// eponymous: they need no CREATE, and take no part in the schema.
+// adminTable is a table through which SQL sees the store. It is eponymous: it
+// needs no CREATE, and takes no part in the schema.
+type adminTable struct {
+	columns string
+	rows    func(*conn) ([][]row.Value, error)
+
+	// Rows of some tables are orders. insert and remove note one, and other
+	// says what becomes of the statements that are no order; a table without it is
+	// read-only.
+	insert func(*conn, []row.Value) error
+	remove func(*conn, int64) error
+	other  func(*sqltext.Stmt) error
+}
+
+// adminTables are the tables by name, in lower case.
+var adminTables = map[string]*adminTable{
+	"tidemark_tables": {
+		columns: "name TEXT, durable INT, resident TEXT, rows INT, resident_bytes INT, log_bytes INT, indexes INT, max_rows INT, on_full TEXT",
+		rows:    always(tableRows),
+	},
+	"tidemark_generations": {
+		columns: "shard_id INT, generation INT, object_id INT, state TEXT, records INT, bytes INT, first_lsn INT, last_lsn INT",
+		rows:    always(generationRows),
+	},
+	"tidemark_stats":    {columns: "name TEXT, value", rows: always(statRows)},
+	"tidemark_settings": {columns: "name TEXT, value TEXT, source TEXT", rows: always(settingRows)},
+	"tidemark_raw":      {columns: "token INT", rows: always(rawRows)},
+	"tidemark_sessions": {columns: sessionColumns, rows: sessionRows},
+	"tidemark_pins":     {columns: pinColumns, rows: pinRows},
+	timelinesTable:      {columns: timelineColumns, rows: timelineRows, other: laterTimeline},
+	jobsTable:           {columns: jobColumns, rows: jobRows, insert: (*conn).orderJob, other: onlyInsert},
+	branchPointsTable: {
+		columns: branchPointColumns, rows: branchPointRows,
+		insert: (*conn).orderBranchPoint, remove: (*conn).orderBranchPointGone, other: noBranchPointUpdate,
+	},
+}
+
+// always makes rows that cannot fail.
+func always(rows func(*conn) [][]row.Value) func(*conn) ([][]row.Value, error) {
+	return func(c *conn) ([][]row.Value, error) { return rows(c), nil }
+}
+
+// registerAdmin registers the tables on a connection.
 func registerAdmin(c *conn) error {
-	for _, t := range []struct {
-		name    string
-		columns string
-		rows    func(*conn) [][]row.Value
-	}{
-		{"tidemark_tables", "name TEXT, durable INT, resident TEXT, rows INT, resident_bytes INT, log_bytes INT, indexes INT, max_rows INT, on_full TEXT", tableRows},
-		{
-			"tidemark_generations",
-			"shard_id INT, generation INT, object_id INT, state TEXT, records INT, bytes INT, first_lsn INT, last_lsn INT", generationRows,
-		},
-		{"tidemark_stats", "name TEXT, value", statRows},
-		{"tidemark_settings", "name TEXT, value TEXT, source TEXT", settingRows},
-		{"tidemark_raw", "token INT", rawRows},
-	} {
-		if err := c.db.RegisterModule(t.name, vtab.EponymousModule{
+	for name, t := range adminTables {
+		m := vtab.EponymousModule{
 			Columns: t.columns,
-			Rows:    func([]row.Value) ([][]row.Value, error) { return t.rows(c), nil },
-		}); err != nil {
+			Rows:    func([]row.Value) ([][]row.Value, error) { return t.rows(c) },
+		}
+		if t.insert != nil {
+			m.Insert = func(vals []row.Value) error { return t.insert(c, vals) }
+		}
+		if t.remove != nil {
+			m.Delete = func(rowid int64) error { return t.remove(c, rowid) }
+		}
+		if err := c.db.RegisterModule(name, m); err != nil {
 			return err
 		}
 	}
-	return c.db.RegisterModule(jobsTable, vtab.EponymousModule{
-		Columns: "job_id INT, kind TEXT, target TEXT, state TEXT, done INT, total INT, started_at TEXT, ended_at TEXT, error TEXT",
-		Rows:    func([]row.Value) ([][]row.Value, error) { return jobRows(c) },
-		Insert:  c.orderJob,
-	})
+	return nil
 }
 
-// adminTables are the tables whose rows are orders. They take no part in
-// transactions: a row is noted while SQLite inserts it, and carried out when the
-// statement has ended, outside of SQLite and without its locks.
-var adminTables = map[string]bool{jobsTable: true}
+// order is carried out when the statement that gave it has ended, outside of SQLite
+// and without its locks. Orders take no part in transactions.
+type order func(context.Context) error
 
-// order is what a statement on an administrative table asks for.
-type order struct{ job engine.JobRequest }
+// ordered reports whether rows of a table are orders; the name is in lower case.
+func ordered(name string) bool {
+	t := adminTables[name]
+	return t != nil && t.other != nil
+}
 
 func errAdminInTx(table string) error {
 	e := newError("", ErrGeneric, "%s is not written inside a transaction", table)
@@ -53,13 +86,14 @@ func errAdminInTx(table string) error {
 	return e
 }
 
-// runOrder carries an order out.
-func (c *conn) runOrder(ctx context.Context, o *order) error {
-	job, err := c.store.RunJob(ctx, o.job)
-	if job.ID != 0 {
-		c.db.SetLastInsertRowid(job.ID)
+// onlyOrder refuses the second row of a statement.
+func (c *conn) onlyOrder(table string) error {
+	if c.order == nil {
+		return nil
 	}
-	return err
+	e := newError("", ErrGeneric, "a statement can insert or delete one row of %s", table)
+	e.Table = table
+	return e
 }
 
 // rawRows answers Raw where neither the connection nor a ping reaches it.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
@@ -14,6 +15,8 @@ const jobsTable = "tidemark_jobs"
 
 // laterJobs are the kinds of the documented surface that do not work yet.
 var laterJobs = []string{"index"}
+
+const jobColumns = "job_id INT, kind TEXT, target TEXT, state TEXT, done INT, total INT, started_at TEXT, ended_at TEXT, error TEXT"
 
 // jobRows are the rows of tidemark_jobs, oldest first.
 func jobRows(c *conn) ([][]row.Value, error) {
@@ -39,18 +42,15 @@ func jobRows(c *conn) ([][]row.Value, error) {
 
 // orderJob notes a row inserted into tidemark_jobs.
 func (c *conn) orderJob(vals []row.Value) error {
-	if c.order != nil {
-		return newError("", ErrGeneric, "a statement can insert one row into %s", jobsTable)
+	if err := c.onlyOrder(jobsTable); err != nil {
+		return err
 	}
 	for i, v := range vals {
 		if i != 1 && i != 2 && !v.IsNull() {
 			return newError("", ErrGeneric, "%s takes kind and target; the store fills in the rest", jobsTable)
 		}
 	}
-	r := engine.JobRequest{LockTimeout: c.busyTimeout}
-	if r.LockTimeout <= 0 {
-		r.LockTimeout = -1
-	}
+	r := engine.JobRequest{LockTimeout: c.lockTimeout()}
 	for i, to := range []*string{&r.Kind, &r.Target} {
 		switch v := vals[1+i]; {
 		case v.IsNull():
@@ -66,6 +66,22 @@ func (c *conn) orderJob(vals []row.Value) error {
 	case r.Kind == "":
 		return newError("", ErrGeneric, "a job needs a kind: %s", strings.Join(engine.JobKinds(), ", "))
 	}
-	c.order = &order{r}
+	c.order = func(ctx context.Context) error {
+		job, err := c.store.RunJob(ctx, r)
+		if job.ID != 0 {
+			c.db.SetLastInsertRowid(job.ID)
+		}
+		return err
+	}
 	return nil
+}
+
+// onlyInsert refuses what is no order.
+func onlyInsert(s *sqltext.Stmt) error {
+	if s.Kind == sqltext.Insert {
+		return nil
+	}
+	e := newError("", ErrGeneric, "%s takes only INSERT", jobsTable)
+	e.Table = jobsTable
+	return e
 }

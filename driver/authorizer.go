@@ -73,7 +73,7 @@ type targets struct {
 func (t *targets) note(_ int, table, _, database string) {
 	switch database {
 	case "main":
-		if name := fold(table); adminTables[name] {
+		if name := fold(table); ordered(name) {
 			t.admin = true
 		} else {
 			t.store = t.store || !strings.HasPrefix(name, "sqlite_")

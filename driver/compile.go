@@ -201,13 +201,13 @@ func (c *conn) explainInvalid(s *sqltext.Stmt, err error) error {
 }
 
 // checkPlain looks at a statement that names a rowid or the schema table on the
-// shadow. A virtual table always has a rowid; a WITHOUT ROWID table has not, and
+// shadow, whose tables cannot be called as functions. A virtual table always has a rowid; a WITHOUT ROWID table has not, and
 // the INTEGER PRIMARY KEY of others lends it its name. Columns are named by the
 // text the user wrote, not by the one that is run.
 func (c *conn) checkPlain(p *piece, st *vtab.Stmt) error {
 	sh := &c.sh.tables.shadow
 	return sh.use(c.mirror.schema, func() error {
-		plain, _, err := sh.db.Prepare(p.Text)
+		plain, _, err := sh.db.Prepare(p.WithoutArgs())
 		if err != nil {
 			if e, ok := errors.AsType[*vtab.Error](err); ok && (strings.HasPrefix(e.Msg, "no such column: ") || strings.Contains(e.Msg, " has no column named ")) {
 				return err
@@ -233,8 +233,10 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string
 			return "", err
 		}
 	}
-	if to == inAdmin && s.Return {
-		return "", errAdminReturning(s.Target.Name)
+	if to == inAdmin {
+		if err := refuseAdmin(s); err != nil {
+			return "", err
+		}
 	}
 	var e sqltext.Edits
 	if s.Mentions != 0 && s.Parsed() {

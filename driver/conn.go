@@ -34,8 +34,9 @@ type conn struct {
 	emptied  *vtab.Emptied   // by a DROP TABLE, nil when no foreign key asked for it
 	control  *vtab.Stmt      // that UPDATE
 
-	order      *order // of a statement on an administrative table
-	shadowTurn uint64 // of the shadow's use that planned pending
+	order      order           // of a statement on an administrative table
+	stepping   context.Context // of the statement that SQLite runs
+	shadowTurn uint64          // of the shadow's use that planned pending
 
 	busyTimeout time.Duration
 	changed     map[string]bool // sessionPragmas that were set
@@ -97,6 +98,7 @@ func (c *conn) setUp() error {
 	c.db.PushdownOff = c.sh.cfg.Pushdown == "off"
 	c.db.OnControl = c.applyPending
 	c.db.OnUnlockedWrite = c.lockLate
+	c.db.OnPast = c.past
 	if err := c.attachCatalog(); err != nil {
 		return err
 	}

@@ -143,5 +143,13 @@ func (c *conn) takeWriteLock(ctx context.Context) (*engine.Tx, error) {
 	return etx, err
 }
 
+// lockTimeout is the busy timeout as jobs of the engine take it.
+func (c *conn) lockTimeout() time.Duration {
+	if c.busyTimeout <= 0 {
+		return noWait
+	}
+	return c.busyTimeout
+}
+
 // errReadOnlyTx refuses a write in a read-only transaction.
 var errReadOnlyTx = newError("", ErrReadOnly, "attempt to write a readonly database")

@@ -105,7 +105,7 @@ func (c *conn) locateBy(has func(*engine.Schema, string, []string) bool, n sqlte
 	name := fold(n.Name)
 	switch schema := fold(n.Schema); schema {
 	case "main":
-		if adminTables[name] {
+		if ordered(name) {
 			return inAdmin, nil
 		}
 		return inStore, nil
@@ -120,7 +120,7 @@ func (c *conn) locateBy(has func(*engine.Schema, string, []string) bool, n sqlte
 	switch {
 	case c.names.hasTemp(name, kinds...), name == "sqlite_temp_schema", name == "sqlite_temp_master":
 		return inTemp, nil
-	case adminTables[name]:
+	case ordered(name):
 		return inAdmin, nil
 	case has(s, n.Name, kinds):
 		return inStore, nil

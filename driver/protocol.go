@@ -176,7 +176,7 @@ func (c *conn) settle(ctx context.Context, err error, does ending) error {
 		c.order = nil
 		c.unpin()
 		if err == nil {
-			err = c.runOrder(ctx, order)
+			err = order(ctx)
 		}
 		return err
 	}

@@ -33,14 +33,27 @@ func refuseDML(s *sqltext.Stmt, schema *engine.Schema) error {
 	return e
 }
 
-// errAdminReturning refuses RETURNING on an administrative table: SQLite would
-// read its columns before the statement's end, where the job runs.
-func errAdminReturning(table string) *Error {
-	e := notAvailable("", "RETURNING")
-	e.Table = table
-	if strings.EqualFold(table, jobsTable) {
-		e.Hint = "LastInsertId is the job's id"
+// refuseAdmin refuses a statement on an administrative table that is no order. An OR
+// clause and ON CONFLICT would be read by nobody, and the columns of RETURNING
+// before the statement's end, where the order is carried out.
+func refuseAdmin(s *sqltext.Stmt) error {
+	name := fold(s.Target.Name)
+	t := adminTables[name]
+	var e *Error
+	switch {
+	case s.Upsert:
+		e = newError("", ErrGeneric, "%s takes no ON CONFLICT", name)
+	case s.Or == sqltext.OnReplace || s.Or == sqltext.OnIgnore:
+		e = newError("", ErrGeneric, "%s takes no OR clause", name)
+	case s.Return:
+		e = notAvailable("", "RETURNING")
+		if name == jobsTable {
+			e.Hint = "LastInsertId is the job's id"
+		}
+	default:
+		return t.other(s)
 	}
+	e.Table = name
 	return e
 }
 

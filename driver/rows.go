@@ -136,6 +136,7 @@ func (r *rows) step() (bool, error) {
 	if err := r.watch.enter(); err != nil {
 		return false, err
 	}
+	r.c.stepping = r.ctx
 	more, err := r.p.st.Step()
 	r.watch.leave()
 	return more, r.c.sqliteError(r.ctx, err)

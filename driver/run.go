@@ -41,6 +41,7 @@ func (c *conn) drain(ctx context.Context, p *piece, w *watch) error {
 		return err
 	}
 	defer w.leave()
+	c.stepping = ctx
 	for {
 		more, err := p.st.Step()
 		if err != nil {
@@ -170,9 +171,15 @@ func (c *conn) countRows(ctx context.Context, p *piece) (done bool, a answer, er
 		return false, a, c.settle(ctx, nil, goesOn)
 	}
 	n := 0
-	if c.reads.etx != nil {
+	switch {
+	case p.CountAt != nil:
+		c.stepping = ctx
+		if n, err = c.db.PastRows(o.Table, *p.CountAt); err != nil {
+			return true, a, c.settle(ctx, err, goesOn)
+		}
+	case c.reads.etx != nil:
 		n = c.reads.etx.Len(o.Table.ID)
-	} else {
+	default:
 		n = c.reads.snap.Table(o.Table.ID).Len()
 	}
 	err = c.awaitBase(ctx)

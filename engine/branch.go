@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
@@ -17,12 +18,18 @@ import (
 // back that was sealed. A name that is taken is a catalog.ErrExists. A store in
 // memory has no branch points: ErrInMemory.
 func (s *Store) CreateBranchPoint(ctx context.Context, name string) (catalog.BranchPoint, error) {
+	return s.CreateBranchPointWithin(ctx, name, 0)
+}
+
+// CreateBranchPointWithin is CreateBranchPoint that waits for the write lock as
+// JobRequest.LockTimeout says.
+func (s *Store) CreateBranchPointWithin(ctx context.Context, name string, lockTimeout time.Duration) (catalog.BranchPoint, error) {
 	done, err := s.beginWork()
 	if err != nil {
 		return catalog.BranchPoint{}, err
 	}
 	defer done()
-	if err := s.Checkpoint(ctx, nil); err != nil {
+	if err := s.checkpoint(ctx, lockTimeout, nil); err != nil {
 		return catalog.BranchPoint{}, fmt.Errorf("engine: branch point %q: %w", name, err)
 	}
 	// Whoever changes the head waits until it has its root.

@@ -21,13 +21,16 @@ type EponymousModule struct {
 	Columns string
 	// Args names the arguments, which are hidden columns behind the others.
 	Args []string
-	// Rows returns the rows, with values for the visible columns. args holds
-	// one value per argument, NULL where none was given; they are borrowed for
-	// the call. The rows must not change afterwards.
+	// Rows returns the rows, with values for the visible columns and, behind them,
+	// the rowid, if that is not the position. args holds one value per argument,
+	// NULL where none was given; they are borrowed for the call. The rows must not
+	// change afterwards.
 	Rows func(args []row.Value) ([][]row.Value, error)
 	// Insert is called for each row inserted, with one value per column,
 	// borrowed for the call. nil makes the table read-only.
 	Insert func(vals []row.Value) error
+	// Delete is called for each row deleted, with its rowid; nil refuses that.
+	Delete func(rowid int64) error
 }
 
 // rowModule is a registered EponymousModule.
@@ -261,9 +264,14 @@ func rowsColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 	return lib.SQLITE_OK
 }
 
-// rowsRowid is xRowid: the position.
+// rowsRowid is xRowid: what the row says, or the position.
 func rowsRowid(tls *libc.TLS, cp, out uintptr) int32 {
-	*(*int64)(unsafe.Pointer(out)) = int64(rowCursorAt(cp).i) + 1
+	q := rowCursorAt(cp)
+	id := int64(q.i) + 1
+	if vals := q.rows[q.i]; len(vals) > q.m.visible {
+		id = vals[q.m.visible].Int()
+	}
+	*(*int64)(unsafe.Pointer(out)) = id
 	return lib.SQLITE_OK
 }
 
@@ -277,6 +285,12 @@ func rowsUpdate(tls *libc.TLS, p uintptr, argc int32, argv, prowid uintptr) (rc 
 	}
 	defer m.c.guard("insert", fail)
 	args := pointers(argv, argc)
+	if len(args) == 1 && m.Delete != nil {
+		if err := m.Delete(valueAt(tls, args[0]).Int()); err != nil {
+			fail(err)
+		}
+		return rc
+	}
 	if len(args) < 2 || !valueAt(tls, args[0]).IsNull() {
 		fail(fmt.Errorf("%w: %s takes only INSERT", ErrReadOnlyModule, m.name))
 		return rc

@@ -58,25 +58,12 @@ func (q *cursor) openPast(v row.Value) error {
 	if err := hasPast(def); err != nil {
 		return err
 	}
-	o := q.c.pasts[v.Bytes()]
-	if o == nil {
-		name := strings.Clone(v.Bytes())
-		if q.c.OnPast == nil {
-			return errorf(lib.SQLITE_ERROR, "no such branch point: %s", name)
-		}
-		snap, err := q.c.OnPast(name)
-		if err != nil {
-			return err
-		}
-		o = &opened{snap: snap, tables: map[engine.TableID]*past{}}
-		if q.c.pasts == nil {
-			q.c.pasts = pasts{}
-		}
-		q.c.pasts[name] = o
+	o, err := q.c.open(v.Bytes())
+	if err != nil {
+		return err
 	}
 	p := o.tables[q.t.id]
 	if p == nil || p.def != def {
-		var err error
 		if p, err = pastOf(def, o.snap, strings.Clone(v.Bytes())); err != nil {
 			return err
 		}
@@ -86,13 +73,38 @@ func (q *cursor) openPast(v row.Value) error {
 	return nil
 }
 
-// PastRows returns the number of rows that a table had at a branch point of which
-// snap is the state.
-func PastRows(def *engine.TableDef, snap *engine.Snapshot, name string) (int, error) {
+// open opens the state that a branch point names, once for the running statements.
+// name may be borrowed.
+func (c *Conn) open(name string) (*opened, error) {
+	if o := c.pasts[name]; o != nil {
+		return o, nil
+	}
+	name = strings.Clone(name)
+	if c.OnPast == nil {
+		return nil, errorf(lib.SQLITE_ERROR, "no such branch point: %s", name)
+	}
+	snap, err := c.OnPast(name)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{snap: snap, tables: map[engine.TableID]*past{}}
+	if c.pasts == nil {
+		c.pasts = pasts{}
+	}
+	c.pasts[name] = o
+	return o, nil
+}
+
+// PastRows returns the number of rows that a table had at a branch point.
+func (c *Conn) PastRows(def *engine.TableDef, name string) (int, error) {
 	if err := hasPast(def); err != nil {
 		return 0, err
 	}
-	p, err := pastOf(def, snap, name)
+	o, err := c.open(name)
+	if err != nil {
+		return 0, err
+	}
+	p, err := pastOf(def, o.snap, name)
 	if err != nil {
 		return 0, err
 	}

@@ -51,3 +51,36 @@ func TestOneRow(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT rowid FROM t('bp') AS x, u ( ) WHERE f(1)":                    "SELECT rowid FROM t AS x, u WHERE f(1)",
+		"SELECT rowid FROM t(f((SELECT a FROM u(')')), 1) /* ) */ ) , v":      "SELECT rowid FROM t , v",
+		"SELECT rowid FROM main.t(?1) JOIN (SELECT oid FROM u('x')) USING(a)": "SELECT rowid FROM main.t JOIN (SELECT oid FROM u) USING(a)",
+		"DELETE FROM t WHERE rowid IN (SELECT a FROM t('bp') b)":              "DELETE FROM t WHERE rowid IN (SELECT a FROM t b)",
+	} {
+		if got := Parse(text).WithoutArgs(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestCountAt(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT count(*) FROM t('bp')": "bp", "select count( * ) from main.t ( 'it''s' ) x;": "it's",
+		"SELECT count(*) FROM t": "-", "SELECT count(*) FROM t(?)": "", "SELECT count(*) FROM t('a','b')": "", "SELECT count(*) FROM t(\"a\")": "",
+		"SELECT count(*) FROM t('a') WHERE 1": "", "SELECT count(*) FROM t('a'||'b')": "", "SELECT count(*) FROM t('a'), u": "",
+	} {
+		s := Parse(text)
+		got := ""
+		switch {
+		case s.CountOf != nil && s.CountAt != nil:
+			got = *s.CountAt
+		case s.CountOf != nil:
+			got = "-"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

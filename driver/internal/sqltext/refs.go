@@ -72,3 +72,26 @@ func (s *Stmt) hint(r *Ref, index *ast.Ident) {
 	r.IndexStart = strings.LastIndex(strings.ToUpper(s.Text[:index.Pos()]), "INDEXED")
 	r.IndexEnd = index.End()
 }
+
+// WithoutArgs returns the text of a parsed statement with the arguments of tables
+// left out: t for t('name').
+func (s *Stmt) WithoutArgs() string {
+	var e Edits
+	if s.node == nil {
+		return s.Text
+	}
+	cut := 0 // up to where the text is left out
+	ast.Walk(s.node, func(n ast.Node) bool {
+		if x, ok := n.(*ast.TableRef); ok && x.Name != nil && x.HasArgs && x.Pos() >= cut {
+			from := x.Name.End()
+			at := next(s.Text, from).end // behind the parenthesis
+			if n := len(x.Args); n > 0 {
+				at = x.Args[n-1].End()
+			}
+			cut = next(s.Text, at).end
+			e.Replace(from, cut, "")
+		}
+		return true
+	})
+	return e.Apply(s.Text)
+}

@@ -93,6 +93,7 @@ type Stmt struct {
 	From     bool     // UPDATE has a FROM clause
 	Or       Conflict // OR clause of an INSERT or UPDATE
 	CountOf  *Name    // the text is exactly SELECT count(*) FROM name
+	CountAt  *string  // of SELECT count(*) FROM name('text'), the text
 	CountAs  string
 	Err      error // why the parser refuses an Invalid text
 
@@ -112,7 +113,7 @@ func Parse(text string) *Stmt {
 	s.Mentions = mentions(text, first.start)
 	if first.is(text, "SELECT") || first.is(text, "VALUES") {
 		s.Kind = Read
-		s.CountOf, s.CountAs = countStar(text, first)
+		s.countStar(first)
 		if s.Mentions == 0 {
 			return s
 		}
