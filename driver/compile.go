@@ -207,7 +207,10 @@ func (c *conn) explainInvalid(s *sqltext.Stmt, err error) error {
 func (c *conn) checkPlain(p *piece, st *vtab.Stmt) error {
 	sh := &c.sh.tables.shadow
 	return sh.use(c.mirror.schema, func() error {
-		plain, _, err := sh.db.Prepare(p.WithoutArgs())
+		plain, _, err := sh.db.Prepare(p.Text)
+		if readsPast(err) {
+			plain, _, err = sh.db.Prepare(p.WithoutArgs())
+		}
 		if err != nil {
 			if e, ok := errors.AsType[*vtab.Error](err); ok && (strings.HasPrefix(e.Msg, "no such column: ") || strings.Contains(e.Msg, " has no column named ")) {
 				return err
