@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
-	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 // Backup writes a backup of the store to the directory dest, which must not exist,
@@ -42,13 +41,12 @@ type backup struct {
 func (s *Store) backupTo(ctx context.Context, job int64, dest string, lockTimeout time.Duration, progress func(done, total int64)) error {
 	ctx, cancel := s.jobContext(ctx)
 	defer cancel()
-	var files vfs.FS
-	if s.opts.backupFS != nil {
-		files = s.opts.backupFS(dest)
-	}
-	to, err := siteAt(dest, files)
+	to, err := siteAt(dest)
 	if err != nil {
 		return err
+	}
+	if s.opts.backupFS != nil {
+		to.fs, to.real = s.opts.backupFS(dest)
 	}
 	b := &backup{s: s, job: job, to: to, lockTimeout: lockTimeout, settled: map[string]bool{}}
 	err = b.run(ctx, progress)

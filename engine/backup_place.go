@@ -70,16 +70,13 @@ type site struct {
 	real vfs.FS
 }
 
-func siteAt(dir string, files vfs.FS) (*site, error) {
+func siteAt(dir string) (*site, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	p := &site{dir: abs, fs: files, real: vfs.OS(abs)}
-	if files == nil {
-		p.fs = p.real
-	}
-	return p, nil
+	files := vfs.OS(abs)
+	return &site{dir: abs, fs: files, real: files}, nil
 }
 
 // names lists what is in the directory, but for the lock.

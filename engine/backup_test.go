@@ -102,7 +102,7 @@ func TestBackupRefusals(t *testing.T) {
 	must(t, os.Mkdir(in("foreign"), 0o700))
 	must(t, os.WriteFile(filepath.Join(in("foreign"), "file"), nil, 0o600))
 	must(t, os.Mkdir(in("begun"), 0o700))
-	to, err := siteAt(in("begun"), nil)
+	to, err := siteAt(in("begun"))
 	must(t, err)
 	must(t, to.writeManifest(backupPartial, &manifest{Format: backupFormat, Source: hexOf(other.id)}))
 	for _, dest := range []string{"backup", "foreign", "begun", "store", "store/objects", "store/new", "other"} {

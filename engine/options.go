@@ -63,8 +63,9 @@ type Options struct {
 	// untilClose keeps replaced files until Close, for tests that must go the same way
 	// each time: when a lease ends, is the collector's to say.
 	untilClose bool
-	// backupFS makes the file system that a backup's files go to, for tests.
-	backupFS func(dest string) vfs.FS
+	// backupFS makes the file systems that a backup's files and its catalog go to,
+	// for tests.
+	backupFS func(dest string) (files, real vfs.FS)
 	// Now is the clock of commit records and events (time.Now).
 	Now func() time.Time
 }

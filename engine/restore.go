@@ -20,11 +20,11 @@ import (
 // directory, and another Restore of the same backup goes on in it. progress, which
 // may be nil, counts bytes of files.
 func Restore(ctx context.Context, backup, dir string, progress func(done, total int64)) error {
-	from, err := siteAt(backup, nil)
+	from, err := siteAt(backup)
 	if err != nil {
 		return err
 	}
-	to, err := siteAt(dir, nil)
+	to, err := siteAt(dir)
 	if err != nil {
 		return err
 	}
