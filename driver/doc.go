@@ -138,6 +138,14 @@ while a snapshot of the process can be read from them, which the garbage collect
 finds out, and go with the last close at the latest. A compaction needs as much room
 as its output; a failed one changes nothing.
 
+# Collection, backups
+
+Files that nothing needs any more are removed at open and close and behind
+compactions, and by a job of kind gc at any time; Raw's PlanGC says why the others
+stay. A job of kind verify checks the whole store. A job of kind backup, whose target
+is a directory, writes a backup beside readers and writers, and Restore makes a store
+of one. Each of them is a method of Raw's Store, too, where it can report progress.
+
 # Volatile tables
 
 CREATE VIRTUAL TABLE t USING tidemark(columns …, durable=false) makes a table

@@ -36,6 +36,9 @@
 // replaced is removed when no state of the process can be read from it (lease.go,
 // collect.go).
 //
+// A backup copies the files that timelines and branch points need, beside writers, with
+// a catalog of its own (backup.go, restore.go).
+//
 // # Durability
 //
 // One goroutine lets sync whatever has been appended, the files of several

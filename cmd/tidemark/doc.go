@@ -8,6 +8,9 @@
 //	tidemark check DIR           read every byte of a store, report what is wrong
 //	tidemark checkpoint DIR      end the log files: sealed, and the timeline's head
 //	tidemark compact DIR         rewrite the log: one record per row
+//	tidemark gc [-n] DIR         remove files that nothing needs, or say which these are
+//	tidemark backup DIR DEST     write a backup of a store to a new directory
+//	tidemark restore BACKUP DIR  make a store of a backup, every byte verified
 //	tidemark slt FILE…           run sqllogictest scripts
 //	tidemark bench residency     compare resident=all, keys and plain SQLite in little memory
 //	tidemark demo [DIR]          fill a store, kill its writers, show what is left
@@ -19,12 +22,12 @@
 //
 // # Caveats
 //
-// Every command opens the store as its one process, so it is refused while a
-// program has the store open; catalog.db can be read by the sqlite3 shell at
-// any time. Opening recovers: after a crash the unsynced end of the log is cut
+// Every command but gc -n opens the store as its one process, so it is refused
+// while a program has the store open; catalog.db can be read by the sqlite3 shell
+// at any time. Opening recovers: after a crash the unsynced end of the log is cut
 // off, also by check and inspect, and the catalog of an older version is upgraded,
-// with a copy of it left beside it as catalog.db.vN.bak. Only sql, shell, import and demo create a
-// store, in a directory that is missing or empty; an import that fails takes the
+// with a copy of it left beside it as catalog.db.vN.bak. Only sql, shell, import, restore and demo
+// create a store, in a directory that is missing or empty; an import that fails takes the
 // one it made along. No output goes into a store's directory.
 //
 // An import is one transaction: it happens as a whole or not at all. A script
