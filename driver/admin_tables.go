@@ -47,7 +47,7 @@ func (c *conn) visible() (*engine.Schema, func(engine.TableID) *engine.Table) {
 	}
 	snap := c.db.Snapshot()
 	if snap == nil {
-		snap = c.store.Durable()
+		snap = c.durable()
 	}
 	return snap.Schema(), snap.Table
 }

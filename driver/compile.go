@@ -70,8 +70,8 @@ func (c *conn) accessOf(p *piece) (access, error) {
 	}
 	switch p.to {
 	case inStore:
-		if c.tx.readOnly {
-			return toRead, errReadOnlyTx
+		if err := c.refuseWrite(); err != nil {
+			return toRead, err
 		}
 		if c.tx.file {
 			return toRead, errTwoFiles()
@@ -82,8 +82,9 @@ func (c *conn) accessOf(p *piece) (access, error) {
 		if c.tx.phase != idle {
 			return toRead, errAdminInTx(p.Target.Name)
 		}
+		return toRead, c.refuseWrite()
 	case inTemp:
-		if c.names.triggers && !c.tx.readOnly {
+		if c.names.triggers && c.refuseWrite() == nil {
 			return toWrite, nil
 		}
 	case inFile:
@@ -302,9 +303,9 @@ func (c *conn) precompile(s *stmt) error {
 	}
 	if c.reads.etx == nil && c.reads.snap == nil {
 		if c.tx.phase == held && !c.tx.readOnly {
-			c.pin(c.store.Head())
+			c.pin(c.head())
 		} else {
-			c.pin(c.store.Durable())
+			c.pin(c.durable())
 		}
 		defer c.unpin()
 	}

@@ -26,6 +26,10 @@ type Config struct {
 	Ephemeral bool
 	// Mode is "rwc" (the default: create when missing) or "rw".
 	Mode string
+	// At names a branch point: the connections are read-only and see the store, its
+	// schema included, as it was there. They see it also when the branch point is
+	// deleted, until the connector is closed. It makes no store that is missing.
+	At string
 	// Sync is "full" (the default): a commit is acknowledged after its sync;
 	// "normal": when it is written, and synced within 100 ms; or "off": when it
 	// is written, and synced when its log file is full, by a checkpoint, a
@@ -153,6 +157,10 @@ func (c Config) Validate() error {
 		e := newError("open", ErrMisuse, "ephemeral=1 and the path %q contradict each other", c.Path)
 		e.Hint = "leave out the path for a store in memory, or ephemeral=1 for one in that directory"
 		return kindOf(ErrEphemeral, e)
+	case c.Path == "" && c.At != "":
+		e := newError("open", ErrMisuse, "at=%s without a path: a store in memory has no branch points", c.At)
+		e.Hint = "name the directory of a store, or leave out at"
+		return e
 	case c.Path == "" && c.FS != nil:
 		return configError("path", "", "the directory of a store, which Config.FS needs")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
+	"errors"
 	"sync"
 
 	"github.com/tidemarkdb/tidemark/engine"
@@ -31,7 +32,8 @@ type shared struct {
 	given  Config // as it was given
 	clock  clock  // time_format and time_zone, parsed
 	store  *engine.Store
-	tables *tableCache // immutable definitions by schema, one for the engine
+	at     *engine.Snapshot // of Config.At: what is read instead of the present, nil without
+	tables *tableCache      // immutable definitions by schema, one for the engine
 	inst   *instance
 }
 
@@ -120,7 +122,13 @@ func (c *Connector) open(ctx context.Context) (*shared, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.shared = &shared{cfg: cfg, given: c.cfg, clock: clock, store: inst.store, tables: inst.tables, inst: inst}
+		sh := &shared{cfg: cfg, given: c.cfg, clock: clock, store: inst.store, tables: inst.tables, inst: inst}
+		if cfg.At != "" {
+			if sh.at, err = openPast(ctx, inst.store, cfg.At); err != nil {
+				return nil, errors.Join(err, inst.release())
+			}
+		}
+		c.shared = sh
 	}
 	c.shared.inst.retain()
 	return c.shared, nil

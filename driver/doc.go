@@ -24,6 +24,8 @@ and what is legal; names of later versions are refused as "not yet available".
 	key              values                                             default
 	ephemeral        1, only without a path: durable tables in memory
 	mode             rwc creates the store when missing, rw             rwc
+	at               a branch point: the connection is read-only, and
+	                 sees the store, schema and all, as it was there
 	sync             full: a commit is acknowledged after its sync;     full
 	                 normal: when written, synced within 100 ms;
 	                 off: when written (see Config.Sync)
@@ -114,7 +116,8 @@ int64 is refused.
 # Administration
 
 The tables tidemark_tables, tidemark_generations, tidemark_stats,
-tidemark_settings and tidemark_jobs can be read on every connection. A row
+tidemark_settings, tidemark_jobs, tidemark_branch_points, tidemark_timelines,
+tidemark_sessions and tidemark_pins can be read on every connection. A row
 inserted into tidemark_jobs runs a job, for which it gives kind and perhaps
 target, and the statement returns when the job has ended, with its job_id as
 LastInsertId:
@@ -122,9 +125,37 @@ LastInsertId:
 	INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')
 	INSERT INTO tidemark_jobs(kind) VALUES('compact')
 
-RETURNING is refused there. Such writes take no part in transactions and are
-refused inside one. Raw reaches the store behind a *sql.Conn, through any
+A row inserted into tidemark_branch_points makes a branch point, see below, and
+a row deleted removes one. RETURNING is refused there, as are OR IGNORE, OR REPLACE, ON
+CONFLICT, and a second row in one statement. Such writes take no part in transactions
+and are refused inside one. Raw reaches the store behind a *sql.Conn, through any
 wrapping, for Check, Metrics and Events.
+
+# Branch points
+
+A branch point is a name for the state of now:
+
+	INSERT INTO tidemark_branch_points(name) VALUES('before-import')
+	SELECT * FROM orders('before-import') WHERE sku = 'x'
+	DELETE FROM tidemark_branch_points WHERE name = 'before-import'
+
+A table called as a function with the name as its argument, a text or anything that
+gives one, is read as it was there: in all of SELECT, beside other states of
+the same table, in views, in INSERT … SELECT. Old states are in no transaction; a
+statement, and all of a transaction, reads one state under one name. Tables are matched
+by identity, and so are their columns: one that was dropped and made anew is
+another one, and refused by name, as are a table that is younger than the branch
+point, a volatile one, and a column whose type or collation has changed. Indexes that
+were there then are used; ORDER BY on one sorts.
+
+Config.At, the key at, opens the store as it was there: with the tables, views, triggers,
+affinities and collations of then. Every write and BEGIN IMMEDIATE is refused with
+ErrReadOnly; temporary tables and attached files can be written.
+
+Making one seals and publishes what was written since the last checkpoint, under
+the write lock for moments. Files that a branch point needs stay until it is deleted; the
+first read of one reads them once, and keeps row ids, places and indexes in memory, but
+not rows.
 
 # Compaction
 

@@ -46,6 +46,7 @@ func TestParseDSN(t *testing.T) {
 		{"?mode=rw", Config{Mode: "rw"}},
 		{"?ephemeral=1", Config{Ephemeral: true}},
 		{"file:?ephemeral=1", Config{Ephemeral: true}},
+		{"data?at=before%20import&sync=off", Config{Path: "data", At: "before import", Sync: "off"}},
 
 		{"data?_busy_timeout=5000", Config{Path: "data", BusyTimeout: 5 * time.Second}},
 		{"data?_timeout=5000", Config{Path: "data", BusyTimeout: 5 * time.Second}},
@@ -105,7 +106,8 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?time_format=iso", false, []string{"time_format", "rfc3339", "unix_nano"}},
 		{"d?time_zone=Mars%2FPhobos", false, []string{"time_zone", "Mars/Phobos", "IANA"}},
 		{"d?timeline=main", true, []string{"timeline"}},
-		{"d?at=x", true, []string{"at"}},
+		{"d?at=", false, []string{"at", "branch point"}},
+		{"?at=x", false, []string{"at=x", "in memory"}},
 		{"d?compact=yes", false, []string{"compact", "auto or off"}},
 		{"d?index_catchup=required", true, []string{"index_catchup"}},
 		{"d?resident=some", false, []string{"resident", "all", "keys"}},

@@ -125,7 +125,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		BudgetSource:   inst.budget,
 		Dir:            inst.key,
 		FS:             full.FS,
-		Create:         full.Mode == "rwc",
+		Create:         full.Mode == "rwc" && full.At == "",
 		GenerationSize: full.GenerationSize,
 		Sync:           syncMode(full.Sync),
 		NoCompaction:   full.Compact == "off",

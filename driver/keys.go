@@ -75,6 +75,12 @@ var keys = func() []configKey {
 	zone.hint = "UTC, Local or an IANA name such as Europe/Berlin"
 	return []configKey{
 		ephemeralKey,
+		{
+			name: "at", unset: true, hint: "the name of a branch point, 1 to 255 characters",
+			other: func(v string) bool { return checkBranchPointName(v) == nil },
+			get:   func(c *Config) string { return c.At },
+			set:   func(c *Config, v string) error { c.At = v; return nil },
+		},
 		word("mode", func(c *Config) *string { return &c.Mode }, []string{"rwc", "rw"}, []string{"ro"}),
 		sync,
 		{
@@ -146,7 +152,7 @@ var ephemeralKey = configKey{
 
 // laterKeys are the keys of the documented surface that do not work yet.
 var laterKeys = []string{
-	"timeline", "at", "index_catchup", "migrations",
+	"timeline", "index_catchup", "migrations",
 }
 
 // findKey returns the key of that name.

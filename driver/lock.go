@@ -11,8 +11,8 @@ import (
 // lock takes the write lock. When the connection has read already, what it read
 // must still be the head.
 func (c *conn) lock(ctx context.Context, pinned bool) error {
-	if c.tx.readOnly {
-		return errReadOnlyTx
+	if err := c.refuseWrite(); err != nil {
+		return err
 	}
 	pinned = pinned && c.reads.snap != nil
 	if pinned && !c.store.Head().Same(c.reads.snap) {
@@ -58,8 +58,8 @@ func (c *conn) adopt(etx *engine.Tx) {
 // lockLate serves a write that the text did not announce (a trigger of a
 // temporary table): it comes from within SQLite, so it must not wait.
 func (c *conn) lockLate() error {
-	if c.tx.readOnly {
-		return errReadOnlyTx
+	if err := c.refuseWrite(); err != nil {
+		return err
 	}
 	etx, err := c.store.TryBegin()
 	if err != nil {
@@ -149,6 +149,19 @@ func (c *conn) lockTimeout() time.Duration {
 		return noWait
 	}
 	return c.busyTimeout
+}
+
+// refuseWrite refuses writes to the store where there can be none.
+func (c *conn) refuseWrite() error {
+	switch {
+	case c.sh.at != nil:
+		e := newError("", ErrReadOnly, "%w", errReadOnlyTx.Err)
+		e.Hint = "at=" + c.sh.cfg.At + " in the DSN reads a branch point"
+		return e
+	case c.tx.readOnly:
+		return errReadOnlyTx
+	}
+	return nil
 }
 
 // errReadOnlyTx refuses a write in a read-only transaction.

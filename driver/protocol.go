@@ -89,7 +89,7 @@ func (c *conn) acquire(ctx context.Context, a access) error {
 		return c.lock(ctx, c.reads.active > 0)
 	}
 	if c.reads.active == 0 {
-		c.pin(c.store.Durable())
+		c.pin(c.durable())
 	}
 	return c.refresh(c.reads.snap.Schema())
 }
@@ -101,12 +101,28 @@ func (c *conn) acquireFirst(ctx context.Context, a access) error {
 		return c.lock(ctx, c.reads.active > 0)
 	case c.reads.active > 0: // open Rows pin what the connection reads
 	case c.tx.readOnly:
-		c.pin(c.store.Durable())
+		c.pin(c.durable())
 	default:
-		c.pin(c.store.Head())
+		c.pin(c.head())
 		c.reads.base = c.reads.snap.LSN()
 	}
 	return c.refresh(c.reads.snap.Schema())
+}
+
+// durable is the state that a single SELECT reads.
+func (c *conn) durable() *engine.Snapshot {
+	if c.sh.at != nil {
+		return c.sh.at
+	}
+	return c.store.Durable()
+}
+
+// head is the state that a transaction which may write starts from.
+func (c *conn) head() *engine.Snapshot {
+	if c.sh.at != nil {
+		return c.sh.at
+	}
+	return c.store.Head()
 }
 
 func (c *conn) pin(s *engine.Snapshot) {
@@ -129,9 +145,9 @@ func (c *conn) schema() *engine.Schema {
 	case c.reads.snap != nil:
 		return c.reads.snap.Schema()
 	case c.tx.phase == held && !c.tx.readOnly:
-		return c.store.Head().Schema()
+		return c.head().Schema()
 	}
-	return c.store.Durable().Schema()
+	return c.durable().Schema()
 }
 
 // sendBegin sends what was held back.
@@ -210,7 +226,7 @@ func (c *conn) settle(ctx context.Context, err error, does ending) error {
 			return wait
 		}
 		if c.reads.active > 0 {
-			c.pin(c.store.Durable()) // the rows of later statements show the write
+			c.pin(c.durable()) // the rows of later statements show the write
 		}
 	}
 	return c.holdBack(ctx, err, base)

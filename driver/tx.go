@@ -27,7 +27,7 @@ func (c *conn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (_ sqldriv
 	default:
 		return nil, newError("begin", ErrMisuse, "isolation level %s is not offered: use Serializable, or Snapshot with ReadOnly", level)
 	}
-	if err := c.begin(ctx, c.sh.cfg.Txlock == "immediate", opts.ReadOnly); err != nil {
+	if err := c.begin(ctx, c.beginsImmediate(), opts.ReadOnly); err != nil {
 		return nil, wrapError("begin", err)
 	}
 	c.tx.api = true

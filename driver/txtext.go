@@ -19,7 +19,7 @@ func (c *conn) transact(ctx context.Context, s *sqltext.Stmt) error {
 	}
 	switch s.Kind {
 	case sqltext.Begin:
-		immediate := s.Mode != sqltext.Deferred || s.Plain() && c.sh.cfg.Txlock == "immediate"
+		immediate := s.Mode != sqltext.Deferred || s.Plain() && c.beginsImmediate()
 		return c.begin(ctx, immediate, false)
 	case sqltext.Commit:
 		return c.commit(ctx)
@@ -35,6 +35,9 @@ func (c *conn) transact(ctx context.Context, s *sqltext.Stmt) error {
 	}
 	return c.rollbackTo(s.Label)
 }
+
+// beginsImmediate says what a BEGIN asks for that says nothing.
+func (c *conn) beginsImmediate() bool { return c.sh.cfg.Txlock == "immediate" && c.sh.at == nil }
 
 // begin opens a transaction. It is held back until a statement needs it, unless
 // it asks for the write lock at once.
