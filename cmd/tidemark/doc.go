@@ -8,6 +8,7 @@
 //	tidemark check DIR           read every byte of a store, report what is wrong
 //	tidemark checkpoint DIR      end the log files: sealed, and the timeline's head
 //	tidemark compact DIR         rewrite the log: one record per row
+//	tidemark branch DIR [NAME]   list the branch points, or make one; -d deletes one
 //	tidemark gc [-n] DIR         remove files that nothing needs, or say which these are
 //	tidemark backup DIR DEST     write a backup of a store to a new directory
 //	tidemark restore BACKUP DIR  make a store of a backup, every byte verified

@@ -43,6 +43,7 @@ var commands = []command{
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"compact", "DIR", "rewrite the log: one record per row", runCompact},
+	{"branch", "[-d] DIR [NAME]", "list the branch points, make one of the present state, or delete one", runBranch},
 	{"gc", "[-n] DIR", "remove files that nothing needs, or say which these are", runGC},
 	{"backup", "DIR DEST", "write a backup of a store to a new directory", runBackup},
 	{"restore", "BACKUP DIR", "make a store of a backup, every byte verified", runRestore},
@@ -53,7 +54,7 @@ var commands = []command{
 
 // laterCommands are named by the documentation and do nothing yet.
 var laterCommands = []string{
-	"branch", "migrate",
+	"migrate",
 }
 
 // run executes one command line and returns the exit status.
