@@ -56,11 +56,28 @@ func baseSealOf(r Reservation, lsn int64, i int) BaseSeal {
 // covered is what the head's entries that a base replaces contribute.
 func (l *log) covered(lsn int64) []byte {
 	l.t.Helper()
-	s, err := l.c.State(context.Background())
+	if l.name == MainTimeline { // also of versions that had no other
+		return l.coveredOfMain(lsn)
+	}
+	h, err := l.c.HistoryOf(context.Background(), l.stateNow().Timeline.RepresentationID)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	sum := emptySum
+	for _, f := range h.Base {
+		sum = mustAdd(l.t, sum, f.Sum)
+	}
+	for _, g := range h.Generations {
+		if g.LastLSN <= lsn {
+			sum = mustAdd(l.t, sum, g.Fingerprint)
+		}
+	}
+	return sum
+}
+
+func (l *log) coveredOfMain(lsn int64) []byte {
+	l.t.Helper()
+	s, sum := l.stateNow(), emptySum
 	for _, f := range s.Base {
 		sum = mustAdd(l.t, sum, f.Sum)
 	}

@@ -117,12 +117,9 @@ func (c *Catalog) CreateBranchPoint(ctx context.Context, name string, head Timel
 			return err
 		}
 		identity := c.identity()
-		h, err := readHead(ctx, tx, head.ID, identity)
+		h, err := expectHead(ctx, tx, head, identity)
 		if err != nil {
 			return err
-		}
-		if conflict := (&Publication{ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID}).conflict(h); conflict != nil {
-			return &Error{Code: CodeConflict, Err: conflict}
 		}
 		var taken bool
 		if err := tx.GetContext(ctx, &taken, `SELECT EXISTS (SELECT 1 FROM branch_points WHERE name = ?)`, name); err != nil {
@@ -145,6 +142,19 @@ func (c *Catalog) CreateBranchPoint(ctx context.Context, name string, head Timel
 		return BranchPoint{}, err
 	}
 	return created, nil
+}
+
+// expectHead reads the head of a timeline, which must be the expected one: its ID,
+// Revision and RepresentationID count.
+func expectHead(ctx context.Context, tx *writeTx, expected Timeline, identity [16]byte) (*headRow, error) {
+	h, err := readHead(ctx, tx, expected.ID, identity)
+	if err != nil {
+		return nil, err
+	}
+	if conflict := (&Publication{ExpectedRevision: expected.Revision, ExpectedRepresentation: expected.RepresentationID}).conflict(h); conflict != nil {
+		return nil, &Error{Code: CodeConflict, Err: conflict}
+	}
+	return h, nil
 }
 
 // insert writes owner, root and row, in the order the guards want them.

@@ -131,9 +131,9 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 			SELECT g.object_id FROM generations g JOIN shards s ON s.shard_id = g.shard_id JOIN timelines t ON t.timeline_id = s.timeline_id
 			WHERE g.generation >= s.replay_from AND NOT EXISTS (
 				SELECT 1 FROM owner_objects x WHERE x.owner_id = t.owner_id AND x.object_id = g.object_id)`},
-		{"object %d is a sealed kv, no generation, and has no fragments", `
+		{"object %d is a sealed kv that something needs, no generation, and has no fragments", `
 			SELECT o.object_id FROM objects o WHERE o.state = 'sealed' AND o.kind = 'kv' AND NOT EXISTS (SELECT 1 FROM generations WHERE object_id = o.object_id)
-				AND NOT EXISTS (SELECT 1 FROM fragments WHERE object_id = o.object_id)`},
+				AND NOT EXISTS (SELECT 1 FROM fragments WHERE object_id = o.object_id) AND o.object_id IN (SELECT object_id FROM reachable_objects)`},
 		{"object %d is claimed and has no intent", `
 			SELECT o.object_id FROM objects o WHERE o.state = 'gc_claimed' AND NOT EXISTS (SELECT 1 FROM gc_work g WHERE g.object_id = o.object_id AND g.claim_state <> 'done')`},
 		{"owner %d of a branch point retains and no branch point selects it", `

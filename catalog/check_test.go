@@ -24,8 +24,13 @@ func TestCheckFindings(t *testing.T) {
 		{"manifest without its entries", "representations_no_update", []string{`UPDATE representations SET entry_count = 3`}, "manifest: representation 5 declares 3 entries, has 0"},
 		{"claim without an intent", "objects_claim", []string{`UPDATE catalog_info SET next_incarnation = 50`, object(fixFree, "kv", 40, ""), objectUpdate(fixFree, "state = 'gc_claimed'")},
 			"object 500 is claimed and has no intent"},
-		{"sealed object of no use", "objects_claim", []string{`UPDATE catalog_info SET next_incarnation = 50`, object(fixFree, "kv", 40, ""), sealing(fixFree)[0], sealing(fixFree)[1]},
-			"object 500 is a sealed kv, no generation, and has no fragments"},
+		{"sealed object of no use", "objects_claim", []string{`UPDATE catalog_info SET next_incarnation = 50`, object(fixFree, "kv", 40, ""), sealing(fixFree)[0], sealing(fixFree)[1],
+			fmt.Sprintf(`INSERT INTO owner_objects VALUES (%d, %d, 'output')`, fixOwner, fixFree)},
+			"object 500 is a sealed kv that something needs, no generation, and has no fragments"},
+		{"owner of no branch point", "branch_points_insert", []string{fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'branch_point')`, fixFree)},
+			"owner 500 of a branch point retains and no branch point selects it"},
+		{"session closed over its pins", "sessions_update", []string{session(fixFree), reader(fixFree+1, fixFree), `UPDATE sessions SET state = 'closed', ended_at = started_at`},
+			"owner 501 of a reader retains for a session that was closed"},
 		{"trigger missing", "objects_claim", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

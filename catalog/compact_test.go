@@ -86,7 +86,7 @@ func TestCompact(t *testing.T) {
 // stateNow reads the state.
 func (l *log) stateNow() State {
 	l.t.Helper()
-	s, err := l.c.State(context.Background())
+	s, err := l.c.StateOf(context.Background(), l.name)
 	if err != nil {
 		l.t.Fatal(err)
 	}

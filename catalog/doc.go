@@ -68,6 +68,45 @@
 // generations of a shard leave in order, so its rows begin at any number and have
 // no gap; the current one always stays.
 //
+// # Branch points and timelines
+//
+// A branch point is a name with an owner that roots one representation. Making one
+// ([Catalog.CreateBranchPoint]) is one small transaction, and no file is touched;
+// what a head would let go of stays for as long as the branch point does.
+// [Catalog.HistoryOf] says what reads a representation.
+//
+// [Catalog.Fork] makes a timeline on a representation that is there, and
+// [Catalog.Restore] makes the state of a branch point the newest of a timeline: a
+// world of its own, at an LSN behind all others, whose mark (worlds.restored_from)
+// lets replay pass over the generations that it undid. [Catalog.DropTimeline]
+// removes a timeline that nothing needs.
+//
+// # Sessions and pins
+//
+// A process that reads files opens a session and pins a representation, with the
+// files of the log that it reads behind it ([Catalog.Pin]); then it opens them. A
+// pin and a claim exclude each other: whichever commits first wins. [Catalog.Reap]
+// ends the sessions of processes that are proven dead. A session that nobody can
+// tell about keeps its pins, and an old heartbeat proves nothing.
+//
+// # Inspection
+//
+// Any sqlite3 shell reads the catalog: sqlite3 -readonly catalog.db. A shell older
+// than 3.51.3 must not write to it. What it reads it does not pin: a file it was
+// told of may be gone a moment later. Digests and fingerprints are BLOBs, which
+// views show in hex; to compare one, write X'..'.
+//
+//	SELECT name, revision, lsn, live_count, fingerprint, representation_id FROM timeline_heads;
+//	SELECT name, timeline, lsn, live_count, created_at FROM branch_point_worlds;
+//	SELECT name, columns, indexes, durable, resident FROM current_tables WHERE timeline = 'main';
+//	SELECT ordinal, generation, state, first_lsn, last_lsn, byte_extent, relative_path FROM generation_files WHERE timeline = 'main';
+//	SELECT path, bytes, lsn, table_name, rows FROM base_files WHERE timeline = 'main';
+//	SELECT kind, state, timeline, branch_point, session_id, representations, objects FROM owner_pins;
+//	SELECT session_id, session_state, pid, started_at, lsn, objects FROM reader_pins;
+//	SELECT c.object_id, p.kind, p.timeline, p.branch_point FROM live_object_closure c JOIN owner_pins p USING (owner_id) ORDER BY 1;
+//	SELECT object_id, state, byte_extent, relative_path FROM gc_candidates;
+//	SELECT job_id, kind, state, work_consumed, work_reserved, error FROM job_progress;
+//
 // # Refusals
 //
 // Guards live in the schema as triggers and CHECKs, so the sqlite3 shell meets

@@ -64,6 +64,7 @@ const (
 	CodeEncoding   Code = "CAT-ENCODING"   // a BLOB or name is not in its canonical form
 	CodeUnknown    Code = "CAT-UNKNOWN"    // no such row
 	CodeExists     Code = "CAT-EXISTS"     // the name is taken
+	CodeInUse      Code = "CAT-INUSE"      // something needs it; see InUseError
 	CodeConflict   Code = "CAT-CONFLICT"   // the head is not the expected one; see ConflictError
 	CodeSum        Code = "CAT-SUM"        // contributions do not add up to the world's fingerprint
 	CodeCheck      Code = "CAT-CHECK"      // CHECK or NOT NULL
@@ -86,6 +87,7 @@ var (
 	ErrConflict   error = CodeConflict
 	ErrNotFound   error = CodeUnknown
 	ErrExists     error = CodeExists
+	ErrInUse      error = CodeInUse
 	// ErrNotAcquirable: what was to be retained is on its way out, or in quarantine.
 	ErrNotAcquirable error = CodeAcquire
 
@@ -150,6 +152,17 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("expected revision %d with representation %d, the head is at revision %d with representation %d",
 		e.ExpectedRevision, e.ExpectedRepresentation, e.ObservedRevision, e.ObservedRepresentation)
+}
+
+// InUseError is the cause of an [Error] with CodeInUse: a timeline cannot be dropped.
+type InUseError struct {
+	Timeline string
+	By       string // what needs it, for example: branch_point "before"
+}
+
+// Error names what needs the timeline.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("timeline %q is needed: %s", e.Timeline, e.By)
 }
 
 // refuse builds an Error of the Go side.

@@ -84,6 +84,11 @@ type reason struct {
 	reaches *roaring64.Bitmap
 }
 
+// ownerNames names every owner for a person.
+const ownerNames = `SELECT o.owner_id, coalesce(t.name, b.name, 'session ' || o.session_id || ' of pid ' || s.pid, j.kind || ' ' || j.job_id, '') AS name
+	FROM owners o LEFT JOIN timelines t ON t.owner_id = o.owner_id LEFT JOIN branch_points b ON b.owner_id = o.owner_id
+	LEFT JOIN sessions s ON s.session_id = o.session_id LEFT JOIN jobs j ON j.owner_id = o.owner_id`
+
 // retainers returns the roots of every owner with their closures, by owner, and
 // what stays without one.
 func (g *graph) retainers(ctx context.Context, tx *sqlx.Tx) ([]reason, error) {
@@ -94,15 +99,10 @@ func (g *graph) retainers(ctx context.Context, tx *sqlx.Tx) ([]reason, error) {
 		What    string `db:"what"`
 		ID      int64  `db:"id"`
 	}
-	if err := tx.SelectContext(ctx, &roots, `
-		SELECT o.owner_id, o.kind, coalesce(t.name, b.name, 'session ' || o.session_id || ' of pid ' || s.pid, j.kind || ' ' || j.job_id, '') AS name, x.what, x.id
-		FROM (SELECT owner_id, 'representation' AS what, representation_id AS id FROM owner_representations
+	if err := tx.SelectContext(ctx, &roots, `SELECT o.owner_id, o.kind, n.name, x.what, x.id FROM (SELECT owner_id, 'representation' AS what, representation_id AS id FROM owner_representations
 			UNION ALL SELECT owner_id, 'blob', blob_id FROM owner_blobs
 			UNION ALL SELECT owner_id, 'object', object_id FROM owner_objects) x
-		JOIN owners o ON o.owner_id = x.owner_id
-		LEFT JOIN timelines t ON t.owner_id = o.owner_id LEFT JOIN branch_points b ON b.owner_id = o.owner_id
-		LEFT JOIN sessions s ON s.session_id = o.session_id LEFT JOIN jobs j ON j.owner_id = o.owner_id
-		ORDER BY o.owner_id, x.what DESC, x.id`); err != nil {
+		JOIN owners o ON o.owner_id = x.owner_id JOIN (`+ownerNames+`) n ON n.owner_id = o.owner_id ORDER BY o.owner_id, x.what DESC, x.id`); err != nil {
 		return nil, err
 	}
 	var list []reason

@@ -119,31 +119,40 @@ func (c *Catalog) create(ctx context.Context, tx *writeTx, creation Creation) er
 		TimelineID: timelineID, Name: MainTimeline, OwnerID: ownerID, WorldID: worldID, RepresentationID: representationID, CreatedAt: now,
 		worldRow: worldRow{SchemaID: schemaID, Fingerprint: emptySum, IndexStateID: indexStateID, LayoutVersion: 1, ContributionSum: emptySum},
 	}
-	digest = head.digest(identity)
-	if _, err := tx.ExecContext(ctx, `INSERT INTO timelines(timeline_id, name, owner_id, head_world_id, head_representation_id, created_at, digest)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`, timelineID, MainTimeline, ownerID, worldID, representationID, now, digest[:]); err != nil {
-		return fmt.Errorf("timelines: %w", err)
+	if err := head.insertTimeline(ctx, tx, identity); err != nil {
+		return err
 	}
 	for ordinal := range int64(creation.Shards) {
-		if err := createShard(ctx, tx, identity, timelineID, ordinal); err != nil {
+		if err := createShard(ctx, tx, identity, shardRow{TimelineID: timelineID, Ordinal: ordinal}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// createShard inserts a shard with its first generation.
-func createShard(ctx context.Context, tx *writeTx, identity [16]byte, timelineID, ordinal int64) error {
-	id, err := tx.newID(ctx)
-	if err != nil {
+// insertTimeline inserts the timeline of a head.
+func (r *headRow) insertTimeline(ctx context.Context, tx *writeTx, identity [16]byte) error {
+	digest := r.digest(identity)
+	if _, err := tx.ExecContext(ctx, `INSERT INTO timelines(timeline_id, name, owner_id, head_world_id, head_representation_id, created_at, digest)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`, r.TimelineID, r.Name, r.OwnerID, r.WorldID, r.RepresentationID, r.CreatedAt, digest[:]); err != nil {
+		return fmt.Errorf("timelines: %w", err)
+	}
+	return nil
+}
+
+// createShard inserts a shard with its first generation, which follows its
+// parent's last one that its head contains.
+func createShard(ctx context.Context, tx *writeTx, identity [16]byte, s shardRow) (err error) {
+	if s.ID, err = tx.newID(ctx); err != nil {
 		return err
 	}
-	s := shardRow{ID: id, TimelineID: timelineID, Ordinal: ordinal, CurrentGeneration: 1, ReplayFrom: 1}
+	first := deref(s.ParentGeneration) + 1
+	s.CurrentGeneration, s.ReplayFrom = first, first
 	digest := s.digest(identity)
-	if _, err := tx.ExecContext(ctx, `INSERT INTO shards(shard_id, timeline_id, ordinal, current_generation, replay_from, digest)
-		VALUES (?, ?, ?, 1, 1, ?)`, id, timelineID, ordinal, digest[:]); err != nil {
+	if _, err := tx.ExecContext(ctx, `INSERT INTO shards(shard_id, timeline_id, ordinal, parent_shard_id, parent_generation, current_generation, replay_from, digest)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.TimelineID, s.Ordinal, s.ParentShardID, s.ParentGeneration, first, first, digest[:]); err != nil {
 		return fmt.Errorf("shards: %w", err)
 	}
-	_, err = reserveGeneration(ctx, tx, identity, id, 1)
+	_, err = reserveGeneration(ctx, tx, identity, s.ID, first)
 	return err
 }

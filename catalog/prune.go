@@ -72,12 +72,22 @@ func pruneRepresentation(ctx context.Context, tx *writeTx, id int64) error {
 	}
 	run(`DELETE FROM representations WHERE representation_id = ?`, id)
 	run(`DELETE FROM worlds WHERE world_id = ?1 AND NOT EXISTS (SELECT 1 FROM representations WHERE world_id = ?1)`, of[0].WorldID)
-	// The context of a head, or of a schema that no head has yet, is the log's to need.
-	run(`DELETE FROM schema_contexts WHERE schema_id = ?1
-		AND schema_version < (SELECT min(c.schema_version) FROM timelines t JOIN worlds w ON w.world_id = t.head_world_id JOIN schema_contexts c ON c.schema_id = w.schema_id)
-		AND NOT EXISTS (SELECT 1 FROM worlds WHERE schema_id = ?1)
-		AND NOT EXISTS (SELECT 1 FROM tables WHERE schema_id = ?1) AND NOT EXISTS (SELECT 1 FROM indexes WHERE schema_id = ?1)`, of[0].SchemaID)
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return pruneSchemaContext(ctx, tx, of[0].SchemaID)
+}
+
+// unreferenced is the end of a statement about a schema context, ?1, that nothing refers to.
+const unreferenced = ` schema_id = ?1 AND NOT EXISTS (SELECT 1 FROM worlds WHERE schema_id = ?1)
+	AND NOT EXISTS (SELECT 1 FROM tables WHERE schema_id = ?1) AND NOT EXISTS (SELECT 1 FROM indexes WHERE schema_id = ?1)`
+
+// pruneSchemaContext removes a context that nothing refers to. The context of a
+// head, or of a schema that no head has yet, is the log's to need.
+func pruneSchemaContext(ctx context.Context, tx *writeTx, id int64) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM schema_contexts WHERE schema_version < (
+		SELECT min(c.schema_version) FROM timelines t JOIN worlds w ON w.world_id = t.head_world_id JOIN schema_contexts c ON c.schema_id = w.schema_id) AND`+unreferenced, id)
+	return err
 }
 
 // pruneAttempts removes the oldest retired attempts beyond those kept. Owners'
@@ -88,17 +98,23 @@ func pruneAttempts(ctx context.Context, tx *writeTx) error {
 		return err
 	}
 	for i := range old {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM publication_attempts WHERE operation_id = ?`, old[i].Operation); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM operations WHERE operation_id = ?`, old[i].Operation); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM owners WHERE owner_id = ?`, old[i].OwnerID); err != nil {
+		if err := old[i].remove(ctx, tx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// remove removes a retired attempt with its operation and owner.
+func (a *attemptRow) remove(ctx context.Context, tx *writeTx) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM publication_attempts WHERE operation_id = ?`, a.Operation); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM operations WHERE operation_id = ?`, a.Operation); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM owners WHERE owner_id = ?`, a.OwnerID)
+	return err
 }
 
 // pruneJobs removes the oldest jobs that are over beyond those kept.

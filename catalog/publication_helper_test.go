@@ -15,6 +15,7 @@ import (
 type log struct {
 	t     testing.TB
 	c     *Catalog
+	name  string // of the timeline
 	state State
 	lsn   int64
 	next  map[int64]int64 // generation to seal next, by shard
@@ -24,7 +25,13 @@ type log struct {
 
 func newLog(t testing.TB, c *Catalog) *log {
 	t.Helper()
-	l := &log{t: t, c: c}
+	return newLogOf(t, c, MainTimeline)
+}
+
+// newLogOf drives the generations of one timeline.
+func newLogOf(t testing.TB, c *Catalog, timeline string) *log {
+	t.Helper()
+	l := &log{t: t, c: c, name: timeline}
 	l.reload()
 	return l
 }
@@ -32,14 +39,14 @@ func newLog(t testing.TB, c *Catalog) *log {
 // reload takes over what the catalog has.
 func (l *log) reload() {
 	l.t.Helper()
-	s, err := l.c.State(context.Background())
+	s, err := l.c.StateOf(context.Background(), l.name)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.state, l.lsn, l.sum, l.rows = s, s.Timeline.LSN, s.Timeline.Fingerprint, s.Timeline.LiveCount
 	l.next = map[int64]int64{}
 	for _, sh := range s.Shards {
-		l.next[sh.ID] = 1
+		l.next[sh.ID] = sh.ReplayFrom
 	}
 	for _, g := range s.Generations {
 		if g.State == GenerationOpen {
@@ -130,7 +137,7 @@ func (l *log) rotate() []ShardGeneration {
 // publication is the cut as it is now, of the given generations, on the head.
 func (l *log) publication(gens ...ShardGeneration) Publication {
 	l.t.Helper()
-	s, err := l.c.State(context.Background())
+	s, err := l.c.StateOf(context.Background(), l.name)
 	if err != nil {
 		l.t.Fatal(err)
 	}

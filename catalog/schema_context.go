@@ -62,5 +62,8 @@ func schemaDescriptor(p Projection) []byte {
 		d.text(i.Name)
 		d.text(i.SQL)
 	}
-	return fmt.Appendf(nil, "schema/1 version=%d tables=%d indexes=%d sha256=%x", p.SchemaVersion, len(tables), len(indexes), d.sum())
+	return fmt.Appendf(schemaPrefix(p.SchemaVersion), "tables=%d indexes=%d sha256=%x", len(tables), len(indexes), d.sum())
 }
+
+// schemaPrefix is what a descriptor begins with; the rest says what the definitions are.
+func schemaPrefix(version int64) []byte { return fmt.Appendf(nil, "schema/1 version=%d ", version) }
