@@ -26,7 +26,12 @@ func (c *Catalog) Check(ctx context.Context, report func(text string)) error {
 			return err
 		}
 		for _, name := range names {
-			if _, err := readState(ctx, tx, name); err != nil {
+			s, err := readState(ctx, tx, name)
+			if err == nil && s.forked() {
+				// The state has no generations of the parent; the history has.
+				_, err = readHistory(ctx, tx, c.identity(), s.Timeline.RepresentationID)
+			}
+			if err != nil {
 				if !isFinding(err) {
 					return err
 				}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -94,6 +95,39 @@ func TestFork(t *testing.T) {
 				t.Errorf("%+v, %v", s, err)
 			}
 		})
+	}
+}
+
+// TestCheckOfFork: a check verifies what a fork has of its parent.
+func TestCheckOfFork(t *testing.T) {
+	ctx := t.Context()
+	dir := makeStore(t, Options{})
+	c, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	l := newLog(t, c)
+	head := l.publish(l.rotate()...).Head
+	if _, err := c.Fork(ctx, ForkRequest{Name: "child", From: head}); err != nil {
+		t.Fatal(err)
+	}
+	l.publish(l.rotate()...)
+	l.publishBase(l.stateNow().Timeline, l.compact(2, 1))
+	tamper(t, c, shell(t, dir), func(ctx context.Context, tx *writeTx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE generations SET digest = zeroblob(32) WHERE generation = 1`)
+		return err
+	})
+	var findings []string
+	if err := c.Check(ctx, func(text string) { findings = append(findings, text) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(findings) != 2 { // as a generation of main, and in the history of child
+		t.Errorf("%q", findings)
 	}
 }
 

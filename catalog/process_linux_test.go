@@ -104,6 +104,55 @@ func TestProbe(t *testing.T) {
 	check("gone", p, false, EvidenceGone, true)
 }
 
+// TestReapOfProcesses reaps the session of a process that was stopped for longer
+// than its heartbeat lasts, and then killed before it opened a file.
+func TestReapOfProcesses(t *testing.T) {
+	ctx := t.Context()
+	c, l, _, _ := pinned(t)
+	cmd, p := idle(t)
+	session, err := c.OpenSession(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, err := c.Pin(ctx, session.ID, l.stateNow().Timeline.RepresentationID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.publish(l.rotate()...)
+	l.publishBase(l.stateNow().Timeline, l.compact(3, 1))
+	edit(t, c.options.Dir, `UPDATE sessions SET observed_heartbeat = '1970-01-01T00:00:00Z', revision = revision + 1`)
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if dead, err := c.Reap(ctx, nil); err != nil || len(dead) != 1 || dead[0].Evidence != EvidenceBoot {
+			// someProcess is of another boot; it dies the first time.
+			if err != nil || len(dead) != 0 {
+				t.Fatalf("%+v, %v", dead, err)
+			}
+		}
+		collectAll(t, c)
+		if _, err := c.HistoryOf(ctx, pin.RepresentationID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("killed without a sign")
+	}
+	if dead, err := c.Reap(ctx, nil); err != nil || len(dead) != 1 || dead[0].ID != session.ID || dead[0].Evidence != EvidenceGone {
+		t.Errorf("%+v, %v", dead, err)
+	}
+	if n := collectAll(t, c); n != 1 {
+		t.Errorf("%d collected", n)
+	}
+	if list, err := c.Pins(ctx); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	const text = "42 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21\n"
 	if s, err := parseStat(text); err != nil || s != (stat{42, "S", 4711}) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jmoiron/sqlx"
@@ -155,6 +156,11 @@ func readState(ctx context.Context, q sqlx.QueryerContext, timeline string) (Sta
 		return State{}, err
 	}
 	return s, nil
+}
+
+// forked tells whether the timeline was made of another one.
+func (s *State) forked() bool {
+	return slices.ContainsFunc(s.Shards, func(sh Shard) bool { return sh.ParentShardID != 0 })
 }
 
 func (s *State) head(h *headRow, identity [16]byte) error {
