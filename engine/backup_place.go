@@ -192,7 +192,7 @@ func refuseBackup(dir string) error {
 		{backupPartial, "is a backup that was not finished", "run the backup again, which goes on with it"},
 		{newCatalog, "is the beginning of a restore", "run the restore again, which goes on with it"},
 	} {
-		if _, err := vfs.OS(dir).Stat(c.name); err == nil { // what else is wrong shows when it is opened
+		if info, err := vfs.OS(dir).Stat(c.name); err == nil && !info.Dir { // what else is wrong shows when it is opened
 			return &BackupError{Dir: dir, Reason: c.reason, Hint: c.hint}
 		}
 	}

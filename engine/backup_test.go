@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
@@ -166,4 +168,76 @@ func TestRestoreOfDamage(t *testing.T) {
 	if got := dump(r.Durable()); got != want {
 		t.Errorf("restored:\n%s\nwant\n%s", got, want)
 	}
+}
+
+// A backup ends with its context and with the store. The next run keeps what is
+// there and copies the rest; files that only the backup retained go when it ends.
+func TestBackupEnds(t *testing.T) {
+	folder := t.TempDir()
+	var to *vfs.Fault
+	s := openStore(t, Options{Dir: filepath.Join(folder, "store"), GenerationSize: 2 << 10, NoCompaction: true,
+		backupFS: func(string) (vfs.FS, vfs.FS) { return to, to }})
+	backupScript(t, s)
+	want := dump(s.Durable())
+	dest := filepath.Join(folder, "backup")
+	to = vfs.NewFault(vfs.OS(dest))
+	ctx, cancel := context.WithCancel(t.Context())
+	files := 0
+	err := s.Backup(ctx, dest, func(done, total int64) {
+		if done > total/2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	jobs, err := s.Jobs(t.Context())
+	must(t, err)
+	if j := jobs[len(jobs)-1]; j.Kind != JobBackup || j.State != catalog.JobCancelled {
+		t.Errorf("job %+v", j)
+	}
+	there, err := objectFiles(vfs.OS(dest))
+	must(t, err)
+	to = vfs.NewFault(vfs.OS(dest))
+	to.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpCreate && isObject(filepath.Base(op.Name)) {
+			files++
+		}
+		return nil
+	})
+	once := true
+	must(t, s.Backup(t.Context(), dest, func(done, total int64) {
+		if once {
+			once = false
+			// From here on only the backup needs what it copies.
+			wait(t, s, update(t, s, put("k", 1, 500, "z", "z")))
+			must(t, s.Compact(t.Context(), nil))
+			must(t, s.GC(t.Context(), nil))
+		}
+	}))
+	all, err := objectFiles(vfs.OS(dest))
+	must(t, err)
+	if len(there) < 2 || files > len(all)-len(there)+1 { // one of them was there in part
+		t.Errorf("the second run made %d of %d files, %d were there", files, len(all), len(there))
+	}
+	r := restored(t, dest, filepath.Join(folder, "restored"))
+	if got := dump(r.Durable()); got != want {
+		t.Errorf("restored:\n%s\nwant\n%s", got, want)
+	}
+	eventually(t, "the files that only the backup needed", func() bool {
+		runtime.GC()
+		must(t, s.GC(t.Context(), nil))
+		plan, err := s.PlanGC(t.Context())
+		must(t, err)
+		return len(plan.Remove) == 0 && len(plan.Keep) < len(all)+3
+	})
+	// Close ends one that runs.
+	other, err := Open(t.Context(), Options{Dir: filepath.Join(folder, "other"), Create: true})
+	must(t, err)
+	wait(t, other, update(t, other, createTable("a")))
+	err = other.Backup(t.Context(), filepath.Join(folder, "other backup"), func(int64, int64) { other.endWork() })
+	if !errors.Is(err, ErrClosed) {
+		t.Errorf("of a store that is being closed: %v", err)
+	}
+	must(t, other.Close())
 }

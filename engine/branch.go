@@ -67,10 +67,7 @@ func (s *Store) DeleteBranchPoint(ctx context.Context, name string) error {
 		return withFull(fmt.Errorf("engine: branch point %q: %w", name, err))
 	}
 	s.histories.letGo(b.RepresentationID)
-	s.mu.Lock()
-	s.compactor.failed = true // as after a failed compaction, there may be files to remove
-	s.mu.Unlock()
-	s.compactor.signal()
+	s.removable()
 	return nil
 }
 

@@ -102,6 +102,15 @@ func (s *Store) compacted(failure error) {
 	s.compactor.signal()
 }
 
+// removable lets the compactor look for files to remove, as after a failed
+// compaction: something in the catalog does not need them any more.
+func (s *Store) removable() {
+	s.mu.Lock()
+	s.compactor.failed = true
+	s.mu.Unlock()
+	s.compactor.signal()
+}
+
 // repointing is a base that is the head, and that rows are not read from yet.
 type repointing struct {
 	cut   *cut

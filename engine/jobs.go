@@ -90,8 +90,11 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 	s.jobs.mu.Lock()
 	delete(s.jobs.live, job.ID)
 	s.jobs.mu.Unlock()
-	if r.Kind == JobCompact {
+	switch r.Kind {
+	case JobCompact:
 		s.compacted(failure)
+	case JobBackup:
+		s.removable() // what only the backup retained
 	}
 	if failure != nil {
 		return job, failure

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// What is committed between the cut and the copy of the catalog, a table too, is in
+// no backup, and the restored store gives its LSNs to others.
+func TestBackupLeavesOutWhatIsYounger(t *testing.T) {
+	folder := t.TempDir()
+	dest := filepath.Join(folder, "backup")
+	to := vfs.NewFault(vfs.OS(dest))
+	s := openStore(t, Options{Dir: filepath.Join(folder, "store"), NoCompaction: true, Events: nothingFails(t),
+		backupFS: func(string) (vfs.FS, vfs.FS) { return to, to }})
+	wait(t, s, update(t, s, all(createTable("a"), createTable("dropped"), put("a", 1, 1, "x"))))
+	want := dump(s.Durable())
+	late := false
+	to.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpRemove && op.Name == partialCatalog && !late {
+			late = true
+			wait(t, s, update(t, s, all(createTable("late"), put("late", 1, 1, "late"), func(tx *Tx) error {
+				return tx.Apply(DropTable{tx.Schema().Lookup("dropped").Table.ID})
+			})))
+		}
+		return nil
+	})
+	must(t, s.Backup(t.Context(), dest, nil))
+	if !late {
+		t.Fatal("nothing was committed meanwhile")
+	}
+	must(t, Restore(t.Context(), dest, filepath.Join(folder, "restored"), nil))
+	r, err := Open(t.Context(), Options{Dir: filepath.Join(folder, "restored"), Events: nothingFails(t)})
+	must(t, err)
+	defer func() { must(t, r.Close()) }()
+	if got := dump(r.Durable()); got != want {
+		t.Errorf("restored:\n%s\nwant\n%s", got, want)
+	}
+	checkStore(t, r)
+	wait(t, r, update(t, r, all(createTable("other"), put("other", 1, 1, "o"))))
+	must(t, r.Checkpoint(t.Context(), nil))
+	checkStore(t, r)
+}
+
+// Sealed files of a restored store may have the identity of the store that they were
+// written in; the file that a log goes on in may not.
+func TestRestoredHeaders(t *testing.T) {
+	folder := t.TempDir()
+	s := openStore(t, Options{Dir: filepath.Join(folder, "store"), NoCompaction: true})
+	wait(t, s, update(t, s, all(createTable("a"), put("a", 1, 1, "x"))))
+	must(t, s.Backup(t.Context(), filepath.Join(folder, "backup"), nil))
+	dir := filepath.Join(folder, "restored")
+	r := restored(t, filepath.Join(folder, "backup"), dir)
+	g := r.shards[0].gen
+	data := readFile(t, r.fs, g.path)
+	must(t, r.Close())
+	// Its header, as the store of the backup would have written it.
+	to, err := siteAt(dir)
+	must(t, err)
+	old := newStore(Options{Dir: dir, FS: to.fs}.withDefaults(), newHome(to.fs))
+	defer old.endWork()
+	old.id = s.id
+	must(t, old.make(&generation{number: g.number, object: g.object, path: g.path, info: g.info}, g.epoch, g.least))
+	var damage *CorruptError
+	if again, err := Open(t.Context(), Options{Dir: dir}); !errors.As(err, &damage) || damage.File != g.path {
+		t.Errorf("%v, %v", again, err)
+	}
+	writeFile(t, to.fs, g.path, data)
+	openRestored(t, Options{Dir: dir})
+}

@@ -1,0 +1,27 @@
+package engine
+
+// backupFences are the fences of backups and restores.
+var backupFences = []fencesOf{
+	{"backup.go", ".", []fence{
+		{"a backup begins with a cut", `	if err := s.checkpoint(ctx, b.lockTimeout, nil); err != nil && (`, `	if err := error(nil); err != nil && (`, "TestBackupAndRestore"},
+		{"what is copied is retained", `		err = b.s.cat.RetainForJob(ctx, b.job, ids)`, `		err = nil`, "TestBackupEnds"},
+		{"a backup of another store does not go on", `	if m.Source != hexOf(b.s.id) {`, `	if false {`, "TestBackupRefusals"},
+	}},
+	{"backup_files.go", ".", []fence{
+		{"a copy has its digest", `	if content != o.ContentID {`, `	if false {`, "TestRestoreOfDamage"},
+		{"a copy is synced", `	if err := to.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestBackupCrash"},
+		{"the entries of copies are synced", `		if err := c.to.SyncDir(d); err != nil {`, `		if err := error(nil); err != nil {`, "TestBackupCrash"},
+	}},
+	{"backup_place.go", ".", []fence{
+		{"nothing opens a backup", `err == nil && !info.Dir {`, `err == nil && info == (vfs.Info{}) {`, "TestBackupRefusals"},
+	}},
+	{"restore.go", ".", []fence{
+		{"the catalog of a backup has its digest", `	if size != m.CatalogBytes || hexOf(sum) != m.CatalogSHA256 {`, `	if false {`, "TestRestoreOfDamage"},
+	}},
+	{"generation.go", ".", []fence{
+		{"only sealed files are older than the store", `	if g.info.State == catalog.GenerationSealed && slices.Contains(`, `	if slices.Contains(`, "TestRestoredHeaders"},
+	}},
+	{"../catalog/backup_renew.go", "../catalog", []fence{
+		{"a damaged row gets no new digest", `	if !bytes.Equal(stored, was[:]) {`, `	if false {`, "TestCopyOfDamage"},
+	}},
+}
