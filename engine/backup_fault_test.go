@@ -103,13 +103,22 @@ func nothingOpens(t *testing.T, at int, dir string) {
 	}
 }
 
+// faultStep leaves operations out where each one costs much: SQLite is slow under the
+// race detector.
+func faultStep(step int) int {
+	if testing.Short() {
+		step *= 3
+	}
+	if raceEnabled {
+		step *= 5
+	}
+	return step
+}
+
 // everyFault runs f with one operation after another failing, for itself and with
 // all behind it, until none does.
 func everyFault(t *testing.T, kinds vfs.Kind, f func(t *testing.T, n int, r vfs.Rule) (hit bool)) {
-	step := 3
-	if testing.Short() {
-		step = 11
-	}
+	step := faultStep(5)
 	for _, r := range []vfs.Rule{{Sticky: true}, {}, {After: true}, {Err: syscall.ENOSPC, Sticky: true}} {
 		n := 1
 		for ; ; n += step {
@@ -118,7 +127,7 @@ func everyFault(t *testing.T, kinds vfs.Kind, f func(t *testing.T, n int, r vfs.
 				break
 			}
 		}
-		if n < 10 {
+		if n <= step {
 			t.Errorf("%+v: %d operations", r, n)
 		}
 	}
@@ -131,7 +140,7 @@ func TestBackupFaults(t *testing.T) {
 	run := 0
 	everyFault(t, vfs.MutatingOps, func(t *testing.T, n int, r vfs.Rule) bool {
 		run++
-		dir := filepath.Join(b.folder, "backup-"+string(rune('a'+run/26%26))+string(rune('a'+run%26)), "b")
+		dir := filepath.Join(b.folder, fmt.Sprint("backup ", run), "b")
 		must(t, vfs.OS(b.folder).Mkdir(filepath.Base(filepath.Dir(dir))))
 		b.to = vfs.NewFault(vfs.OS(dir), r)
 		err := b.s.Backup(t.Context(), dir, nil)
@@ -160,8 +169,8 @@ func TestBackupFaults(t *testing.T) {
 // Whatever cannot be read of the store fails the backup, and the next run goes on.
 func TestBackupSourceFaults(t *testing.T) {
 	b := newBackupFaults(t)
-	for n := 1; ; n++ {
-		dir := filepath.Join(b.folder, "b"+string(rune('a'+n)))
+	for n := 1; ; n += faultStep(1) {
+		dir := filepath.Join(b.folder, fmt.Sprint("b", n))
 		b.to = vfs.NewFault(vfs.OS(dir))
 		before := b.source.Injected()
 		b.source.Fail(vfs.Rule{Kinds: vfs.OpOpenRead | vfs.OpRead | vfs.OpSize, N: n})
@@ -195,7 +204,7 @@ func TestRestoreFaults(t *testing.T) {
 	run := 0
 	everyFault(t, vfs.MutatingOps, func(t *testing.T, n int, r vfs.Rule) bool {
 		run++
-		dir := filepath.Join(b.folder, "restored-"+string(rune('a'+run/26%26))+string(rune('a'+run%26)))
+		dir := filepath.Join(b.folder, fmt.Sprint("restored ", run))
 		to, err := siteAt(dir)
 		must(t, err)
 		f := vfs.NewFault(to.fs, r)
@@ -221,10 +230,7 @@ func TestRestoreFaults(t *testing.T) {
 // what the next run goes on with.
 func TestBackupCrash(t *testing.T) {
 	b := newBackupFaults(t)
-	step, images := 3, 0
-	if testing.Short() {
-		step = 9
-	}
+	step, images := faultStep(5), 0
 	for n := 1; ; n += step {
 		m := vfs.NewMem()
 		dir := t.TempDir()
@@ -232,7 +238,7 @@ func TestBackupCrash(t *testing.T) {
 			return vfs.NewFault(m, vfs.Rule{Kinds: vfs.MutatingOps, N: n, Sticky: true}), vfs.OS(dir)
 		}
 		done := b.s.Backup(t.Context(), dir, nil) == nil
-		for name, img := range m.CrashImages(m.Ops(), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 2, Max: 6}) {
+		for name, img := range m.CrashImages(m.Ops(), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 2, Max: 3}) {
 			images++
 			if err := b.goesOn(t, dir, img); err != nil {
 				t.Fatalf("operation %d, image %q: %v", n, name, err)
