@@ -372,3 +372,106 @@ func TestDamagedBranchPoint(t *testing.T) {
 	}
 	checkLeaks(t, mem)
 }
+
+// Two callers share one reading, and what one of them gives up the other does.
+func TestBranchPointIsReadOnce(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	s := filled(t, Options{FS: f, GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)})
+	b := branch(t, s, "bp")
+	churn(t, s, 1)
+	known, err := s.cat.HistoryOf(t.Context(), b.RepresentationID)
+	must(t, err)
+	file := known.Generations[0].Path
+	var opened atomic.Int32
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind&vfs.OpOpenRead != 0 && op.Name == file {
+			if opened.Add(1) == 1 {
+				close(reached)
+				<-goOn
+			}
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { first <- second(s.At(ctx, "bp")) }()
+	<-reached
+	var others sync.WaitGroup
+	snaps := make([]*Snapshot, 4)
+	for i := range snaps {
+		others.Go(func() {
+			snap, err := s.At(t.Context(), "bp")
+			if err != nil {
+				t.Error(err)
+			}
+			snaps[i] = snap
+		})
+	}
+	late, end := context.WithCancel(t.Context())
+	end()
+	if _, err := s.At(late, "bp"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller whose context ends: %v", err)
+	}
+	cancel()
+	close(goOn)
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first caller: %v", err)
+	}
+	others.Wait()
+	f.SetHook(nil)
+	for _, snap := range snaps {
+		if snap == nil || snap != snaps[0] {
+			t.Errorf("states %p and %p", snap, snaps[0])
+		}
+	}
+}
+
+// A history takes what the memory budget leaves, and of two that nobody uses the
+// older one makes room.
+func TestBranchPointsWithinTheBudget(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), NoCompaction: true, Events: nothingFails(t)}
+	s := openStore(t, o)
+	wait(t, s, update(t, s, createKeys("k", 3)))
+	for n := range int64(3) {
+		wait(t, s, update(t, s, func(tx *Tx) error {
+			for i := range int64(500) {
+				if err := put("k", 500*n+i, 500*n+i, "x", "y")(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		branch(t, s, fmt.Sprint("bp", n))
+	}
+	present, most := s.Durable().memory, int64(0)
+	var want []string
+	for n := range 3 {
+		snap := at(t, s, fmt.Sprint("bp", n))
+		want, most = append(want, contentOf(t, snap)), max(most, snap.memory)
+	}
+	must(t, s.Close())
+
+	o.MemoryBudget, o.BudgetSource = present+most+most/3, "a test"
+	s = openStore(t, o)
+	for n := range 3 {
+		snap := at(t, s, fmt.Sprint("bp", n))
+		if got := contentOf(t, snap); got != want[n] {
+			t.Errorf("at %d:\n%s\nwant:\n%s", n, got, want[n])
+		}
+	}
+	last := at(t, s, "bp2")
+	var full *MemoryError
+	if _, err := s.At(t.Context(), "bp1"); !errors.As(err, &full) || !errors.Is(err, ErrNoMemory) || full.Budget != o.MemoryBudget || full.Estimate <= full.Budget {
+		t.Errorf("beside one that is in use: %v", err)
+	}
+	if len(allRows(t, last.Table(last.Schema().Lookup("k").Table.ID))) != 1500 {
+		t.Error("rows are missing")
+	}
+	last = nil
+	eventually(t, "room", func() bool {
+		collectGarbage()
+		_, err := s.At(t.Context(), "bp1")
+		return err == nil
+	})
+}

@@ -214,7 +214,7 @@ func (p *program) run(t testing.TB, transactions int) {
 			p.count["compaction"]++
 			must(t, p.s.Compact(context.Background(), nil))
 			p.acked()
-		case 11:
+		case 11, 12:
 			p.settle(t)
 			p.count["branch point"]++
 			p.r.branch(t, p.s)
