@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -370,7 +371,76 @@ func TestDamagedBranchPoint(t *testing.T) {
 			t.Errorf("a check of the files finds %v", found)
 		}
 	}
+	// What was bad for a while is read again when it is as it was.
+	f, err := mem.Create(name)
+	must(t, err)
+	must(t, f.Close())
+	writeFile(t, mem, name, sound)
+	s, err = Open(t.Context(), o)
+	must(t, err)
+	bad := append([]byte(nil), sound...)
+	bad[len(bad)/2] ^= 1
+	writeFile(t, mem, name, bad)
+	if _, err := s.At(t.Context(), "bp"); err == nil {
+		t.Error("a damaged file is read")
+	}
+	writeFile(t, mem, name, sound)
+	at(t, s, "bp")
+	checkStore(t, s)
+	must(t, s.Close())
 	checkLeaks(t, mem)
+}
+
+// Bytes that no frame has are what was sealed, too.
+func TestContentOfBranchPoints(t *testing.T) {
+	mem := vfs.NewMem()
+	s := filled(t, Options{FS: mem, NoCompaction: true})
+	b := branch(t, s, "bp")
+	churn(t, s, 1)
+	known, err := s.cat.HistoryOf(t.Context(), b.RepresentationID)
+	must(t, err)
+	g := known.Generations[0]
+	c := &checker{ctx: t.Context(), s: s}
+	must(t, c.sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID, map[int64]bool{}))
+	g.ContentID[5] ^= 1
+	var corrupt *CorruptError
+	if err := c.sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID, map[int64]bool{}); !errors.As(err, &corrupt) || corrupt.File != g.Path {
+		t.Errorf("another content id: %v", err)
+	}
+}
+
+// Close ends the reading of a history and waits for it.
+func TestCloseWaitsForHistories(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	s := filled(t, Options{FS: f, NoCompaction: true})
+	branch(t, s, "bp")
+	churn(t, s, 1)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind&vfs.OpOpenRead != 0 {
+			once.Do(func() { close(reached); <-goOn })
+		}
+		return nil
+	})
+	read, closed := make(chan error, 1), make(chan error, 1)
+	go func() { read <- second(s.At(context.Background(), "bp")) }()
+	<-reached
+	go func() { closed <- s.Close() }()
+	<-s.closing
+	select {
+	case err := <-closed:
+		t.Errorf("closed while a history was read: %v", err)
+		close(goOn)
+		<-read
+		return
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	if err := <-read; !errors.Is(err, ErrClosed) {
+		t.Errorf("at a store that is closed: %v", err)
+	}
+	must(t, <-closed)
 }
 
 // Two callers share one reading, and what one of them gives up the other does.

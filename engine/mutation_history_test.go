@@ -1,0 +1,61 @@
+package engine
+
+// historyFences are those of branch points and of the states that they name.
+var historyFences = []fencesOf{
+	{"branch.go", ".", []fence{
+		{"a poisoned store deletes no branch point", `	if err := s.Poisoned(); err != nil {`, `	if err := error(nil); err != nil {`, "TestBranchPointOfPoisonedStore"},
+		{"a branch point has what was written", `	if err := s.checkpoint(ctx, lockTimeout, nil); err != nil {`, `	if err := error(nil); err != nil {`, "TestBranchPoint$"},
+		{"a branch point is of the head", `	head := s.pub.head
+`, `	head := catalog.Timeline{}
+`, "TestBranchPoint$"},
+		{"the history of a deleted branch point is not kept", `	s.histories.letGo(b.RepresentationID)`, `	_ = b`, "TestBranchPointIsRead$"},
+		{"what a branch point needed is swept", `	s.compactor.failed = true // as`, `	// as`, "TestReplacedFilesOfBranchPoints"},
+		{"Close waits for who reads", `	s.jobs.running.Add(1)
+	return s.jobs.running.Done, nil`, `	return func() {}, nil`, "TestCloseWaitsForHistories"},
+	}},
+	{"history.go", ".", []fence{
+		{"what is read is held", `	h.hold(p, known)
+`, ``, "TestBranchPointIsRead$"},
+		{"a history that could not be read is forgotten", `		h.remove(p)
+		p.err = err`, `		p.err = err`, "TestDamagedBranchPoint|TestBranchPointIsReadOnce"},
+		{"a history is held while something can be read", `return p.loaded && p.objects.lease.over(onlyLease)`, `return p.loaded`, "TestBranchPointIsRead$"},
+		{"a history is held for no longer", `return p.loaded && p.objects.lease.over(onlyLease)`, `return false`, "TestBranchPointIsRead$"},
+		{"histories are held while they are read", `return p.loaded && p.objects.lease.over(onlyLease)`, `return p.objects == nil || p.objects.lease.over(onlyLease) || !p.loaded`, "TestBranchPointDeletedWhileItIsRead"},
+		{"a history is shared", `		h.keep(p, r)
+	}
+	close(p.done)`, `	}
+	p.root = weak.Pointer[root]{}
+	close(p.done)`, "TestBranchPointIsReadOnce"},
+		{"histories end with the store", `			errs = append(errs, p.objects.close())`, ``, "TestBranchPointRefusals"},
+		{"who gave up is followed", ` && !errors.Is(p.err, context.Canceled)`, ``, "TestBranchPointIsReadOnce"},
+	}},
+	{"history_load.go", ".", []fence{
+		{"a history has room for what is left", `budget-used)`, `budget)`, "TestBranchPointsWithinTheBudget"},
+		{"histories that nobody uses make room", `	h.recent = nil
+`, ``, "TestBranchPointsWithinTheBudget"},
+		{"nothing but the state has its lease", `	o.lease.current.Store(nil) // from`, `	// from`, "TestBranchPointIsRead$"},
+		{"a history is no other state", `	state.content = new(content)`, ``, "TestBranchPointOfNothing"},
+		{"no commit is missing", `	if r.last < r.limit {`, `	if false {`, "TestHistoryIsTheWorld"},
+		{"no commit is too many", `		if l.at < len(l.files) {`, `		if false {`, "TestHistoryIsTheWorld"},
+		{"a history has the rows of its world", `t.rows != known.LiveCount`, `false`, "TestHistoryIsTheWorld"},
+		{"a history has the fingerprint of its world", `t.sum != sumOf(known.Fingerprint)`, `false`, "TestHistoryIsTheWorld"},
+		{"a history has the schema of its world", `v != uint64(known.SchemaVersion)`, `false && v != 0`, "TestHistoryIsTheWorld"},
+		{"a shard is one of the store's", `ordinal < 0 || ordinal >= int64(len(r.shards))`, `false`, "TestHistoryIsTheWorld"},
+	}},
+	{"collect.go", ".", []fence{
+		{"what a branch point needs leaves the lists of the log", `		err = s.leave(over)
+`, `		_ = over
+`, "TestReplacedFilesOfBranchPoints"},
+		{"histories are held", `	s.histories.addHeld(list)
+`, ``, "TestBranchPointIsRead$"},
+	}},
+	{"check.go", ".", []fence{
+		{"branch points are checked", `		if err := c.branches(&state); err != nil {`, `		if err := error(nil); err != nil {`, "TestDamagedBranchPoint"},
+	}},
+	{"check_offline.go", ".", []fence{
+		{"branch points are checked offline", `	if err := c.branches(&state); err != nil {`, `	if err := error(nil); err != nil {`, "TestDamagedBranchPoint"},
+	}},
+	{"check_branch.go", ".", []fence{
+		{"content ids of branch points are compared", `	if id != content {`, `	if false {`, "TestContentOfBranchPoints"},
+	}},
+}
