@@ -142,12 +142,12 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 	for i := range s.Generations {
 		generations[s.Generations[i].ObjectID] = &s.Generations[i]
 	}
-	var foreign []int64 // objects of generations of the timeline that this one was forked from
+	var foreign []entryRow // generations of timelines that this one was forked from, or restored to
 	for i := range updates {
 		e := &updates[i]
 		g := generations[e.ObjectID]
 		if e.Role != roleUpdate || g == nil {
-			foreign = append(foreign, e.ObjectID)
+			foreign = append(foreign, *e)
 			continue
 		}
 		if err := e.stands(g); err != nil {
@@ -158,10 +158,29 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 		}
 		g.InHead = true
 	}
-	if err := checkForeign(ctx, q, h.RepresentationID, foreign); err != nil {
+	if err := s.base(ctx, q, bases, identity); err != nil {
 		return err
 	}
-	return s.base(ctx, q, bases, identity)
+	return s.inherit(ctx, q, h.RepresentationID, foreign, identity)
+}
+
+// inherit verifies what the head has of other timelines.
+func (s *State) inherit(ctx context.Context, q sqlx.QueryerContext, representationID int64, entries []entryRow, identity [16]byte) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	h := History{RepresentationID: representationID, LSN: s.Timeline.LSN, BaseLSN: s.BaseLSN, ShardOrdinal: map[int64]int64{}}
+	if err := h.generations(ctx, q, identity, entries); err != nil {
+		return err
+	}
+	if err := h.ordinals(ctx, q, identity); err != nil {
+		return err
+	}
+	s.Inherited, s.ShardOrdinal = h.Generations, h.ShardOrdinal
+	for i := range s.Inherited {
+		s.Inherited[i].InHead = true
+	}
+	return nil
 }
 
 // checkForeign refuses entries of objects that are no generation of any shard.

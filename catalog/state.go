@@ -19,7 +19,12 @@ type State struct {
 	Generations []Generation // by shard ordinal, then generation, from any number on; collected ones included
 	Base        []BaseFile   // of the head, in the order of the manifest
 	BaseLSN     int64        // the state that Base holds, 0 without one
-	IndexState  IndexState
+	// Inherited are the generations of the head that are of the shards of other
+	// timelines, in the order of the manifest and all sealed: what a fork or a restore
+	// took over. ShardOrdinal has their shards.
+	Inherited    []Generation
+	ShardOrdinal map[int64]int64
+	IndexState   IndexState
 	Settings    map[string]string // shards, index_catchup, generation_size: as fixed at creation
 }
 

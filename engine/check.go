@@ -156,7 +156,8 @@ func (c *checker) ended() error {
 
 func (c *checker) files(state *catalog.State) error {
 	r := newRecovery(c.s, c.s.objects, len(state.Shards))
-	r.limit, r.head = c.target.lsn, &state.Timeline
+	r.limit = c.target.lsn
+	r.passes(&state.Timeline)
 	for i, sh := range state.Shards {
 		r.shards[i].shard, r.shards[i].cat = &shard{id: uint64(sh.ID), ordinal: i}, sh
 	}
@@ -179,6 +180,14 @@ func (c *checker) files(state *catalog.State) error {
 		c.open[g.object] = extent{g.info.Bytes, g.recovered}
 	}
 	c.s.mu.Unlock()
+	if err := r.adopt(state.ShardOrdinal); err != nil {
+		return c.found(err)
+	}
+	for _, g := range state.Inherited {
+		if err := c.openFile(r.log(uint64(g.ShardID)), g); err != nil {
+			return err
+		}
+	}
 	for _, g := range state.Generations {
 		l := r.log(uint64(g.ShardID))
 		if g.State == catalog.GenerationCollected || g.Generation < l.cat.ReplayFrom && !g.InHead || g.Generation > l.cat.CurrentGeneration || l.cat.WriterEpoch == 0 {
@@ -187,6 +196,9 @@ func (c *checker) files(state *catalog.State) error {
 		if err := c.openFile(l, g); err != nil {
 			return err
 		}
+	}
+	for _, l := range r.shards {
+		l.order()
 	}
 	if c.offline {
 		if err := c.claims(r); err != nil {
@@ -202,11 +214,18 @@ func (c *checker) files(state *catalog.State) error {
 	for _, l := range r.shards {
 		lsn := r.from
 		for _, f := range l.files {
+			// What a restore undid is missing in between.
+			if f.cat.InHead {
+				lsn = max(lsn, LSN(f.cat.FirstLSN)-1)
+			} else {
+				lsn = max(lsn, r.sealed)
+			}
 			var err error
 			if lsn, err = c.file(r, l, f, lsn); err != nil {
 				return err
 			}
 		}
+		lsn = max(lsn, r.sealed)
 		last = max(last, lsn)
 	}
 	if c.offline {
@@ -225,7 +244,7 @@ func (c *checker) files(state *catalog.State) error {
 func (c *checker) openFile(l *shardLog, g catalog.Generation) error {
 	f := &logFile{generation: newGeneration(g), cat: g}
 	err := c.s.open(f.generation, c.s.fs.OpenRead)
-	if err == nil && f.epoch > uint64(l.cat.WriterEpoch) {
+	if err == nil && f.info.Shard == l.id && f.epoch > uint64(l.cat.WriterEpoch) {
 		err = &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d", f.epoch, l.cat.WriterEpoch)}
 	}
 	if err != nil {

@@ -39,6 +39,8 @@ const (
 	EventMemoryFull
 	// EventCompacted: the log up to LSN is replaced by Bytes of one record per row.
 	EventCompacted
+	// EventRestored: the state of a branch point is the newest one, as of LSN.
+	EventRestored
 	// EventCollected: File, of Bytes, was removed: nothing needs it any more.
 	EventCollected
 )
@@ -57,6 +59,7 @@ var eventNames = [...]string{
 	EventEphemeral:        "durable tables of this store are in memory and end with it",
 	EventMemoryFull:       "memory budget used up",
 	EventCompacted:        "compacted",
+	EventRestored:         "restored",
 	EventCollected:        "collected",
 }
 

@@ -71,10 +71,22 @@ func (h *histories) makeRoom() bool {
 
 // readHistory reads the state that a representation holds, and nothing else than the
 // files that it names. budget bounds its memory, 0 for none.
-func (s *Store) readHistory(ctx context.Context, o *objects, known *catalog.History, budget int64) (_ *root, err error) {
+func (s *Store) readHistory(ctx context.Context, o *objects, known *catalog.History, budget int64) (*root, error) {
+	_, state, err := s.replayHistory(ctx, o, known, budget)
+	if err != nil {
+		return nil, err
+	}
+	state.lease = o.lease.Load()
+	o.lease.current.Store(nil) // from now on only the state and its tables have it
+	return state, nil
+}
+
+// replayHistory reads the state that a representation holds through some objects,
+// which say whether all tables are keys tables.
+func (s *Store) replayHistory(ctx context.Context, o *objects, known *catalog.History, budget int64) (_ *recovery, _ *root, err error) {
 	shards, err := strconv.Atoi(s.settings["shards"])
 	if err != nil {
-		return nil, fmt.Errorf("engine: number of shards: %w", err)
+		return nil, nil, fmt.Errorf("engine: number of shards: %w", err)
 	}
 	ended := func() error {
 		if err := ctx.Err(); err != nil {
@@ -84,6 +96,7 @@ func (s *Store) readHistory(ctx context.Context, o *objects, known *catalog.Hist
 	}
 	r := newRecovery(s, o, shards)
 	r.limit, r.ended = LSN(known.LSN), ended
+	r.sealed, r.schema = LSN(known.LSN), LSN(known.SchemaVersion)
 	r.replay.budget, r.replay.source = budget, s.opts.BudgetSource
 	defer func() {
 		if cerr := r.closeFiles(); err == nil && cerr != nil {
@@ -91,27 +104,25 @@ func (s *Store) readHistory(ctx context.Context, o *objects, known *catalog.Hist
 		}
 	}()
 	if err := r.openHistory(known); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.merge(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.whole(known); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.ended = ended
 	state, err := r.replay.root()
 	o.ended = nil
 	if err != nil {
-		return nil, notMade(r.anyPath(), err)
+		return nil, nil, notMade(r.anyPath(), err)
 	}
 	if budget != 0 && state.memory > budget {
-		return nil, state.noMemory(budget)
+		return nil, nil, state.noMemory(budget)
 	}
 	state.content = new(content)
-	state.lease = o.lease.Load()
-	o.lease.current.Store(nil) // from now on only the state and its tables have it
-	return state, nil
+	return r, state, nil
 }
 
 // openHistory opens the files of a representation and checks their headers.
@@ -129,18 +140,15 @@ func (r *recovery) openHistory(known *catalog.History) error {
 	for i, l := range r.shards {
 		l.shard = &shard{ordinal: i}
 	}
-	for id, ordinal := range known.ShardOrdinal {
-		if ordinal < 0 || ordinal >= int64(len(r.shards)) {
-			return &CorruptError{File: catalog.FileName, Reason: fmt.Sprintf("shard %d has ordinal %d of %d", id, ordinal, len(r.shards))}
-		}
-		l := r.shards[ordinal]
-		l.also = append(l.also, uint64(id))
+	if err := r.adopt(known.ShardOrdinal); err != nil {
+		return err
 	}
 	for _, c := range known.Generations {
 		l := r.log(uint64(c.ShardID))
 		if l == nil {
 			return &CorruptError{File: catalog.FileName, Reason: fmt.Sprintf("no ordinal of shard %d", c.ShardID)}
 		}
+		c.InHead = true
 		f := &logFile{generation: newGeneration(c), cat: c}
 		l.files = append(l.files, f)
 		if err := s.open(f.generation, s.fs.OpenRead); err != nil {

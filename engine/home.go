@@ -58,6 +58,20 @@ func (h *home) claim(s *Store) error {
 	return nil
 }
 
+// unopened does something to a timeline that is not open, and cannot be meanwhile.
+func (h *home) unopened(timeline string, do func() error) error {
+	stub := &Store{opts: Options{Timeline: timeline, Memory: true}, objects: newObjects(h.fs)}
+	if err := h.claim(stub); err != nil {
+		return err
+	}
+	defer func() {
+		h.book.Lock()
+		defer h.book.Unlock()
+		h.stores = slices.DeleteFunc(h.stores, func(o *Store) bool { return o == stub })
+	}()
+	return do()
+}
+
 // leave takes a store away. The last one ends the home and closes it.
 func (h *home) leave(ctx context.Context, s *Store) error {
 	h.book.Lock()

@@ -192,13 +192,13 @@ var commitFences = []fencesOf{
 	}},
 	{"../driver/protocol.go", "../driver", []fence{
 		{"a single SELECT reads what is durable", `	if c.reads.active == 0 {
-		c.pin(c.store.Durable())
+		c.pin(c.durable())
 	}`, `	if c.reads.active == 0 {
-		c.pin(c.store.Head())
+		c.pin(c.head())
 	}`, "TestPendingCommitIsNotSeen"},
 		{"a read-only transaction reads what is durable", `	case c.tx.readOnly:
-		c.pin(c.store.Durable())`, `	case c.tx.readOnly:
-		c.pin(c.store.Head())`, "TestPendingCommitIsNotSeen|TestReadOnlyTx|TestFence"},
+		c.pin(c.durable())`, `	case c.tx.readOnly:
+		c.pin(c.head())`, "TestPendingCommitIsNotSeen|TestReadOnlyTx|TestFence"},
 		{"a transaction knows what it builds on", `c.reads.base = c.reads.snap.LSN()`, ``, "TestPendingCommitIsNotSeen"},
 		{"a statement waits for its commit", `if wait := c.waitDurable(ctx, lsn); wait != nil {`, `if wait := error(nil); wait != nil {`, "TestPendingCommitIsNotSeen"},
 		{"an error waits for what it is about", `	return c.holdBack(ctx, err, base)

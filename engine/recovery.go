@@ -33,6 +33,8 @@ type recovery struct {
 	synced LSN               // highest LSN that anything intact says was synced
 	limit  LSN               // last commit to replay
 	head   *catalog.Timeline // the state the replay has to pass
+	sealed LSN               // of that state, or of a history: what is in sealed files
+	schema LSN               // of its schema
 	ended  func() error      // asked before each commit, unless nil
 	marks  int               // logs whose head is a close mark
 	parts  []*shardLog       // that take part in the commit at hand
@@ -109,6 +111,14 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		r.shards[i].shard, r.shards[i].cat = sh, c
 	}
 	s.log.shards = s.shards
+	if err := r.inherit(state.Inherited, state.ShardOrdinal); err != nil {
+		return nil, err
+	}
+	for _, l := range r.shards {
+		for _, f := range l.files {
+			s.gens = append(s.gens, f.generation)
+		}
+	}
 	for _, c := range state.Generations {
 		l := r.log(uint64(c.ShardID))
 		g := newGeneration(c)
@@ -130,6 +140,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 		}
 	}
 	for _, l := range r.shards {
+		l.order()
 		if err := l.open(s); err != nil {
 			return nil, err
 		}
@@ -137,7 +148,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 	if err := r.openBase(state); err != nil {
 		return nil, err
 	}
-	r.head = &state.Timeline
+	r.passes(&state.Timeline)
 	r.replay.budget, r.replay.source = s.opts.MemoryBudget, s.opts.BudgetSource
 	if err := r.merge(); err != nil {
 		return nil, err
@@ -171,7 +182,11 @@ func (r *recovery) log(id uint64) *shardLog {
 func (l *shardLog) open(s *Store) error {
 	before := uint64(0)
 	for _, f := range l.files {
-		if err := s.open(f.generation, s.fs.Open); err != nil {
+		how := s.fs.Open
+		if f.sealed() {
+			how = s.fs.OpenRead
+		}
+		if err := s.open(f.generation, how); err != nil {
 			return err
 		}
 		s.objects.add(f.generation)
@@ -179,6 +194,9 @@ func (l *shardLog) open(s *Store) error {
 			s.objects.sealed(f.generation) // it is closed when the open ends
 		}
 		f.end = f.start
+		if f.info.Shard != l.id {
+			continue // of a shard with epochs of its own
+		}
 		switch {
 		case f.epoch > uint64(l.cat.WriterEpoch):
 			return &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d: the catalog is older than the log", f.epoch, l.cat.WriterEpoch)}

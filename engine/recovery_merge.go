@@ -31,6 +31,11 @@ func (r *recovery) merge() error {
 			return err
 		}
 		if !whole {
+			if skipped, err := r.skipUndone(); err != nil {
+				return err
+			} else if skipped {
+				continue
+			}
 			break
 		}
 		if err := r.apply(); err != nil {

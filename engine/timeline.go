@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+)
+
+// Timelines lists the timelines of the store, by name, as the catalog has their heads.
+func (s *Store) Timelines(ctx context.Context) ([]catalog.Timeline, error) {
+	if s.opts.Memory {
+		return nil, nil
+	}
+	if err := s.closed(); err != nil {
+		return nil, err
+	}
+	list, err := s.cat.Timelines(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return list, nil
+}
+
+// Timeline is the name of the timeline that the store is on.
+func (s *Store) Timeline() string { return s.opts.Timeline }
+
+// Fork makes a timeline that begins with the present state: every commit that was
+// appended before the call, and perhaps some that were appended meanwhile. Volatile
+// tables are empty in it. From then on neither sees what the other does. No row is
+// copied: both are read from the same files.
+//
+// As for a branch point, what was written since the last cut is sealed and published
+// first. A name that is taken is a catalog.ErrExists.
+func (s *Store) Fork(ctx context.Context, name string) (catalog.Timeline, error) {
+	done, err := s.beginWork()
+	if err != nil {
+		return catalog.Timeline{}, err
+	}
+	defer done()
+	if err := s.Checkpoint(ctx, nil); err != nil {
+		return catalog.Timeline{}, fmt.Errorf("engine: timeline %q: %w", name, err)
+	}
+	if err := s.publishing.takeWithin(ctx); err != nil {
+		return catalog.Timeline{}, err
+	}
+	defer s.publishing.give()
+	if err := s.refusal(); err != nil {
+		return catalog.Timeline{}, err
+	}
+	s.mu.Lock()
+	head := s.pub.head
+	s.mu.Unlock()
+	return s.fork(ctx, catalog.ForkRequest{Name: name, From: head})
+}
+
+// ForkBranchPoint makes a timeline that begins with the state of a branch point. An
+// unknown one is a catalog.ErrNotFound.
+func (s *Store) ForkBranchPoint(ctx context.Context, name, branchPoint string) (catalog.Timeline, error) {
+	done, err := s.beginWork()
+	if err != nil {
+		return catalog.Timeline{}, err
+	}
+	defer done()
+	return s.fork(ctx, catalog.ForkRequest{Name: name, BranchPoint: branchPoint})
+}
+
+func (s *Store) fork(ctx context.Context, r catalog.ForkRequest) (catalog.Timeline, error) {
+	made, err := s.cat.Fork(ctx, r)
+	if err != nil {
+		return made, withFull(fmt.Errorf("engine: timeline %q: %w", r.Name, err))
+	}
+	return made, nil
+}
+
+// DropTimeline removes a timeline. Its files go as garbage does. The timeline main stays,
+// as does one that is open in this process (ErrTimelineOpen), and one that something
+// needs (catalog.ErrInUse): a timeline that was forked from it, a branch point that was
+// made on it.
+func (s *Store) DropTimeline(ctx context.Context, name string) error {
+	done, err := s.beginWork()
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = s.home.unopened(name, func() error { return s.cat.DropTimeline(ctx, name) })
+	if err != nil {
+		return withFull(fmt.Errorf("engine: timeline %q: %w", name, err))
+	}
+	s.mu.Lock()
+	s.compactor.failed = true // as after a failed compaction, there may be files to remove
+	s.mu.Unlock()
+	s.compactor.signal()
+	return nil
+}
