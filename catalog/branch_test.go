@@ -103,6 +103,35 @@ func TestBranchPointsOfOneState(t *testing.T) {
 	}
 }
 
+// TestBranchPointDeletedUnderAJob: what a job retains beyond the branch point goes
+// when the job ends, although all of its files stay with the head.
+func TestBranchPointDeletedUnderAJob(t *testing.T) {
+	ctx := t.Context()
+	c, _ := newStore(t, Creation{})
+	l := newLog(t, c)
+	b, err := c.CreateBranchPoint(ctx, "b", l.publish(l.rotate()...).Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.publish(l.rotate()...)
+	job, err := c.StartJob(ctx, "backup", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.RetainForJob(ctx, job.ID, []int64{b.RepresentationID}), c.DeleteBranchPoint(ctx, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := c.HistoryOf(ctx, b.RepresentationID); err != nil || len(h.Generations) != 1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if err := c.EndJob(ctx, job.ID, 1, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.HistoryOf(ctx, b.RepresentationID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("its rows are left: %v", err)
+	}
+}
+
 func TestBranchPointRefusals(t *testing.T) {
 	ctx := t.Context()
 	c, s := newStore(t, Creation{})

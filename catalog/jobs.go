@@ -108,10 +108,25 @@ func (c *Catalog) endJob(ctx context.Context, tx *writeTx, id, done, total int64
 		WHERE job_id = ?`, state, done, total, timestamp(c.options.Now()), text, id); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
+	// It may be the last one to retain what a backup reads.
+	var representations []int64
+	if err := tx.SelectContext(ctx, &representations, `SELECT representation_id FROM owner_representations WHERE owner_id = ?`, row.Owner); err != nil {
+		return err
+	}
 	if err := dropAllRoots(ctx, tx, row.Owner); err != nil {
 		return err
 	}
-	return releaseOwner(ctx, tx, row.Owner)
+	if err := releaseOwner(ctx, tx, row.Owner); err != nil || len(representations) == 0 {
+		return err
+	}
+	return prune(ctx, tx, fmt.Appendf(nil, "job/%d", id), func() error {
+		for _, id := range representations {
+			if err := pruneRepresentation(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Jobs lists the jobs, by id.
