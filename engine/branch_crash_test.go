@@ -136,8 +136,7 @@ func TestBranchPointFaults(t *testing.T) {
 			if got := contentOf(t, s.Durable()); got != want {
 				t.Errorf("operation %d: after %v:\n%s\nwant:\n%s", n, err, got, want)
 			}
-			poisoned := s.Poisoned() != nil
-			if cerr := s.Close(); cerr != nil && !poisoned {
+			if cerr := s.Close(); cerr != nil && !errors.Is(cerr, ErrPoisoned) {
 				t.Errorf("operation %d: close: %v", n, cerr)
 			}
 			s, oerr := Open(context.Background(), o)
