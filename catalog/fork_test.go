@@ -322,6 +322,15 @@ func TestRestoreFromAnotherTimeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	child.publish(child.rotate()...)
+	if _, err := c.CreateBranchPoint(ctx, "later", child.stateNow().Timeline); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Restore(ctx, RestoreRequest{Head: l.stateNow().Timeline, BranchPoint: "later", LSN: 4})
+	wantCode(t, err, CodeGeneration) // its own commits go up to 4
+	if err := c.DeleteBranchPoint(ctx, "later"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := c.Restore(ctx, RestoreRequest{Head: l.stateNow().Timeline, BranchPoint: "tip", LSN: 9}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,10 @@ import (
 // TestPinAgainstClaim lets a pin and a claim of the same object race: each time
 // exactly one of them wins.
 func TestPinAgainstClaim(t *testing.T) {
-	const rounds = 1000
+	rounds := 1000
+	if testing.Short() {
+		rounds = 100
+	}
 	ctx := t.Context()
 	c, st := newStore(t, Creation{})
 	s, err := c.OpenSession(ctx, someProcess)

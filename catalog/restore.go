@@ -10,7 +10,7 @@ import (
 type RestoreRequest struct {
 	Head        Timeline // expected: ID, Revision and RepresentationID count
 	BranchPoint string   // name; it may be of another timeline
-	LSN         int64    // of the restore, greater than that of every commit of the timeline
+	LSN         int64    // of the restore, greater than that of every commit of the timeline and of the branch point
 }
 
 // Restore publishes the state of a branch point anew, in one transaction: a world
@@ -37,6 +37,9 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 		source, err := readBranchPoint(ctx, tx, r.BranchPoint, identity)
 		if err != nil {
 			return err
+		}
+		if r.LSN <= source.LSN {
+			return refuse(CodeGeneration, "", "a restore at LSN %d, branch point %q has commits up to %d", r.LSN, r.BranchPoint, source.LSN)
 		}
 		passed, shards, err := passedOver(ctx, tx, head, r.LSN, identity)
 		if err != nil {

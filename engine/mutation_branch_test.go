@@ -35,6 +35,7 @@ var branchFences = []fencesOf{
 	}},
 	{"../catalog/restore.go", "../catalog", []fence{
 		{"a restore is younger than the head", `	if lsn <= head.LSN {`, `	if false {`, "TestRestoreRefusals"},
+		{"a restore is younger than what it restores", `		if r.LSN <= source.LSN {`, `		if false {`, "TestRestoreFromAnotherTimeline"},
 		{"a restore is younger than the log", `			case g.LastLSN >= lsn:`, `			case false:`, "TestRestoreRefusals"},
 		{"a restore passes over no open generation", `			case g.State == GenerationOpen:`, `			case false:`, "TestRestoreRefusals"},
 		{"a restore goes on in an open generation", `			case g.Generation == s.CurrentGeneration:`, `			case false:`, "TestRestoreIntoSealed"},
