@@ -19,6 +19,7 @@ type adminTable struct {
 	// read-only.
 	insert func(*conn, []row.Value) error
 	remove func(*conn, int64) error
+	update func(*conn, int64, []row.Value) error
 	other  func(*sqltext.Stmt) error
 }
 
@@ -37,13 +38,19 @@ var adminTables = map[string]*adminTable{
 	"tidemark_raw":      {columns: "token INT", rows: always(rawRows)},
 	"tidemark_sessions": {columns: sessionColumns, rows: sessionRows},
 	"tidemark_pins":     {columns: pinColumns, rows: pinRows},
-	timelinesTable:      {columns: timelineColumns, rows: timelineRows, other: laterTimeline},
 	jobsTable:           {columns: jobColumns, rows: jobRows, insert: (*conn).orderJob, other: onlyInsert},
+	timelinesTable: {
+		columns: timelineColumns, rows: timelineRows,
+		insert: (*conn).orderTimeline, remove: (*conn).orderTimelineGone, update: (*conn).orderRestore, other: anyOrder,
+	},
 	branchPointsTable: {
 		columns: branchPointColumns, rows: branchPointRows,
 		insert: (*conn).orderBranchPoint, remove: (*conn).orderBranchPointGone, other: noBranchPointUpdate,
 	},
 }
+
+// anyOrder is for a table that takes INSERT, UPDATE and DELETE.
+func anyOrder(*sqltext.Stmt) error { return nil }
 
 // always makes rows that cannot fail.
 func always(rows func(*conn) [][]row.Value) func(*conn) ([][]row.Value, error) {
@@ -59,6 +66,9 @@ func registerAdmin(c *conn) error {
 		}
 		if t.insert != nil {
 			m.Insert = func(vals []row.Value) error { return t.insert(c, vals) }
+		}
+		if t.update != nil {
+			m.Update = func(rowid int64, vals []row.Value) error { return t.update(c, rowid, vals) }
 		}
 		if t.remove != nil {
 			m.Delete = func(rowid int64) error { return t.remove(c, rowid) }
@@ -91,7 +101,7 @@ func (c *conn) onlyOrder(table string) error {
 	if c.order == nil {
 		return nil
 	}
-	e := newError("", ErrGeneric, "a statement can insert or delete one row of %s", table)
+	e := newError("", ErrGeneric, "a statement can write one row of %s", table)
 	e.Table = table
 	return e
 }

@@ -52,8 +52,8 @@ func (c *conn) orderBranchPoint(vals []row.Value) error {
 	case name.Kind() != row.Text:
 		return branchPointError("the name of a branch point must be text")
 	case timeline.IsNull():
-	case timeline.Kind() != row.Text || timeline.Bytes() != catalog.MainTimeline:
-		return branchPointError("the connection works on timeline %s, and names branch points of that one only", catalog.MainTimeline)
+	case timeline.Kind() != row.Text || timeline.Bytes() != c.store.Timeline():
+		return branchPointError("the connection works on timeline %s, and names branch points of that one only", c.store.Timeline())
 	}
 	text := strings.Clone(name.Bytes())
 	if err := checkBranchPointName(text); err != nil {
@@ -137,9 +137,13 @@ func (c *conn) past(name string) (*engine.Snapshot, error) {
 func openPast(ctx context.Context, store *engine.Store, name string) (*engine.Snapshot, error) {
 	snap, err := store.At(ctx, name)
 	if errors.Is(err, catalog.ErrNotFound) {
-		e := newError("", ErrGeneric, "no such branch point: %s", name)
-		e.Hint = "SELECT name FROM " + branchPointsTable + " lists them"
-		return nil, e
+		return nil, noBranchPoint(name)
 	}
 	return snap, err
+}
+
+func noBranchPoint(name string) *Error {
+	e := newError("", ErrGeneric, "no such branch point: %s", name)
+	e.Hint = "SELECT name FROM " + branchPointsTable + " lists them"
+	return e
 }

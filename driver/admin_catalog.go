@@ -1,23 +1,11 @@
 package driver
 
-import (
-	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
-	"github.com/tidemarkdb/tidemark/engine/row"
-)
-
-// timelinesTable lists timelines.
-const timelinesTable = "tidemark_timelines"
+import "github.com/tidemarkdb/tidemark/engine/row"
 
 const (
-	timelineColumns = "name TEXT, revision INT, world_id INT, representation_id INT, created_at TEXT"
-	sessionColumns  = "session_id INT, state TEXT, boot_id TEXT, pid_namespace INT, pid INT, start_ticks INT, started_at TEXT, ended_at TEXT, death_evidence TEXT"
-	pinColumns      = "owner_id INT, session_id INT, session_state TEXT, pid INT, representation_id INT, lsn INT, objects INT, since TEXT"
+	sessionColumns = "session_id INT, state TEXT, boot_id TEXT, pid_namespace INT, pid INT, start_ticks INT, started_at TEXT, ended_at TEXT, death_evidence TEXT"
+	pinColumns     = "owner_id INT, session_id INT, session_state TEXT, pid INT, representation_id INT, lsn INT, objects INT, since TEXT"
 )
-
-// timelineRows are the rows of tidemark_timelines, by name.
-func timelineRows(c *conn) ([][]row.Value, error) {
-	return c.catalogRows("SELECT name, revision, world_id, representation_id, created_at FROM catalog.timeline_heads ORDER BY name")
-}
 
 // sessionRows are the rows of tidemark_sessions, oldest first: the read-only
 // processes that the catalog knows of.
@@ -40,18 +28,4 @@ func (c *conn) catalogRows(query string) (list [][]row.Value, err error) {
 		return err
 	})
 	return list, err
-}
-
-// laterTimeline refuses writes to tidemark_timelines, by what they would do.
-func laterTimeline(s *sqltext.Stmt) error {
-	what := "forking a timeline (INSERT INTO " + timelinesTable + ")"
-	switch s.Kind {
-	case sqltext.Update:
-		what = "restoring a timeline (UPDATE " + timelinesTable + ")"
-	case sqltext.Delete:
-		what = "dropping a timeline (DELETE FROM " + timelinesTable + ")"
-	}
-	e := notAvailable("", what)
-	e.Table = timelinesTable
-	return e
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
@@ -26,6 +27,9 @@ type Config struct {
 	Ephemeral bool
 	// Mode is "rwc" (the default: create when missing) or "rw".
 	Mode string
+	// Timeline is the timeline to work on ("main"). It must exist: INSERT INTO
+	// tidemark_timelines makes one. A store that is missing is made for "main" only.
+	Timeline string
 	// At names a branch point: the connections are read-only and see the store, its
 	// schema included, as it was there. They see it also when the branch point is
 	// deleted, until the connector is closed. It makes no store that is missing.
@@ -105,6 +109,9 @@ func (c Config) withDefaults() Config {
 	if c.Mode == "" {
 		c.Mode = "rwc"
 	}
+	if c.Timeline == "" {
+		c.Timeline = catalog.MainTimeline
+	}
 	if c.Sync == "" {
 		c.Sync = "full"
 	}
@@ -160,6 +167,10 @@ func (c Config) Validate() error {
 	case c.Path == "" && c.At != "":
 		e := newError("open", ErrMisuse, "at=%s without a path: a store in memory has no branch points", c.At)
 		e.Hint = "name the directory of a store, or leave out at"
+		return e
+	case c.Path == "" && c.Timeline != catalog.MainTimeline:
+		e := newError("open", ErrMisuse, "timeline=%s without a path: a store in memory has one timeline", c.Timeline)
+		e.Hint = "name the directory of a store, or leave out timeline"
 		return e
 	case c.Path == "" && c.FS != nil:
 		return configError("path", "", "the directory of a store, which Config.FS needs")

@@ -18,7 +18,7 @@ import (
 func openInstances() int {
 	instances.mu.Lock()
 	defer instances.mu.Unlock()
-	return len(instances.byPath)
+	return len(instances.open)
 }
 
 func connect(t *testing.T, cfg Config) (*Connector, sqldriver.Conn) {

@@ -131,6 +131,17 @@ CONFLICT, and a second row in one statement. Such writes take no part in transac
 and are refused inside one. Raw reaches the store behind a *sql.Conn, through any
 wrapping, for Check, Metrics and Events.
 
+# Timelines
+
+A timeline is a line of states of its own, on which a connection works whose data source
+name has timeline=NAME. A row inserted into tidemark_timelines forks one off a timeline
+or a branch point, an UPDATE of restore_to takes one back to a branch point, and a row
+deleted drops one:
+
+	INSERT INTO tidemark_timelines(name, source) VALUES('trial', 'main')
+	UPDATE tidemark_timelines SET restore_to = 'before-import' WHERE name = 'trial'
+	DELETE FROM tidemark_timelines WHERE name = 'trial'
+
 # Branch points
 
 A branch point is a name for the state of now:

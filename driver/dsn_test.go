@@ -105,7 +105,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?shards=0", false, []string{"shards", "0", "64"}},
 		{"d?time_format=iso", false, []string{"time_format", "rfc3339", "unix_nano"}},
 		{"d?time_zone=Mars%2FPhobos", false, []string{"time_zone", "Mars/Phobos", "IANA"}},
-		{"d?timeline=main", true, []string{"timeline"}},
+		{"d?timeline=", false, []string{"timeline", "1 to 255"}},
 		{"d?at=", false, []string{"at", "branch point"}},
 		{"?at=x", false, []string{"at=x", "in memory"}},
 		{"d?compact=yes", false, []string{"compact", "auto or off"}},

@@ -13,19 +13,20 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
-// instance is one open engine, shared by every connector of its directory. It
-// is opened once and closed once; a directory that is opened again later gets
-// another instance.
+// instance is one open engine, shared by every connector of a timeline of its
+// directory. It is opened once and closed once; a timeline that is opened again later
+// gets another instance.
 type instance struct {
-	key    string // real path of the directory, or a name that is no path
-	memory bool   // the store has no directory
-	token  int64  // names the instance within the process
-	events *eventHub
+	key      string // real path of the directory, or a name that is no path
+	timeline string
+	memory   bool  // the store has no directory
+	token    int64 // names the instance within the process
+	events   *eventHub
 
 	// mu serialises opening and closing, so that a directory being closed is
-	// opened again only after its LOCK is free. Lock order: mu, then
-	// registry.mu.
-	mu     sync.Mutex
+	// opened again only after its LOCK is free. The timelines of a directory have one.
+	// Lock order: mu, then registry.mu.
+	mu     *sync.Mutex
 	state  instanceState
 	cfg    Config // in effect, with defaults
 	store  *engine.Store
@@ -45,14 +46,17 @@ const (
 	instanceClosed // or never opened because that failed
 )
 
-// registry finds the open engine of a directory.
+// registry finds the open engine of a timeline.
 type registry struct {
-	mu     sync.Mutex
-	byPath map[string]*instance
-	last   int64 // token
+	mu   sync.Mutex
+	open map[address]*instance
+	last int64 // token
 }
 
-var instances = registry{byPath: map[string]*instance{}}
+// address is a timeline of a directory.
+type address struct{ path, timeline string }
+
+var instances = registry{open: map[address]*instance{}}
 
 // acquire returns the engine of the configuration's directory with one
 // reference, opening it when nobody has.
@@ -64,7 +68,7 @@ func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
 		}
 	}
 	for {
-		inst := r.take(key)
+		inst := r.take(key, cfg.withDefaults().Timeline)
 		inst.mu.Lock()
 		if inst.state == instanceClosed { // it was closing while we waited
 			inst.mu.Unlock()
@@ -83,29 +87,47 @@ func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
 	}
 }
 
-// take returns the instance of a directory, a new one when there is none, with
+// take returns the instance of a timeline, a new one when there is none, with
 // one more reference. Without a directory it is always a new one.
-func (r *registry) take(key string) *instance {
+func (r *registry) take(key, timeline string) *instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	inst := r.byPath[key]
+	inst := r.open[address{key, timeline}]
 	if inst == nil {
 		r.last++
-		inst = &instance{key: key, token: r.last, events: newEventHub()}
+		inst = &instance{key: key, timeline: timeline, token: r.last, events: newEventHub(), mu: new(sync.Mutex)}
 		if key == "" {
 			inst.key, inst.memory = fmt.Sprintf("memory %d", r.last), true
 		}
-		r.byPath[inst.key] = inst
+		for at, other := range r.open {
+			if at.path == inst.key {
+				inst.mu = other.mu
+			}
+		}
+		r.open[address{inst.key, timeline}] = inst
 	}
 	inst.refs++
 	return inst
+}
+
+// beside returns an open engine of another timeline of the same directory, nil when
+// there is none. The caller holds inst.mu, so none is opened or closed meanwhile.
+func (r *registry) beside(inst *instance) *instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at, other := range r.open {
+		if at.path == inst.key && other != inst && other.state == instanceOpen {
+			return other
+		}
+	}
+	return nil
 }
 
 // find returns the instance of a token, nil when it was closed.
 func (r *registry) find(token int64) *instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, inst := range r.byPath {
+	for _, inst := range r.open {
 		if inst.token == token {
 			return inst
 		}
@@ -119,13 +141,17 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		return inst.openMemory(ctx, cfg)
 	}
 	full := cfg.withDefaults()
+	if other := instances.beside(inst); other != nil {
+		return inst.openBeside(ctx, cfg, other)
+	}
 	full.MemoryBudget, inst.budget = memoryBudget(cfg)
 	store, err := engine.Open(ctx, engine.Options{
+		Timeline:       full.Timeline,
 		MemoryBudget:   full.MemoryBudget,
 		BudgetSource:   inst.budget,
 		Dir:            inst.key,
 		FS:             full.FS,
-		Create:         full.Mode == "rwc" && full.At == "",
+		Create:         full.Mode == "rwc" && full.At == "" && full.Timeline == catalog.MainTimeline,
 		GenerationSize: full.GenerationSize,
 		Sync:           syncMode(full.Sync),
 		NoCompaction:   full.Compact == "off",
@@ -133,7 +159,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		Events:         inst.events.publish,
 	})
 	if err != nil {
-		return err
+		return noTimeline(full.Timeline, err)
 	}
 	if n, err := strconv.Atoi(store.Settings()["shards"]); err == nil {
 		full.Shards = n
@@ -141,6 +167,41 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
 	inst.state = instanceOpen
 	return nil
+}
+
+// openBeside opens a timeline of a directory of which another one is open: what the
+// keys say of the engine is as there. The caller holds mu.
+func (inst *instance) openBeside(ctx context.Context, cfg Config, other *instance) error {
+	if err := other.compatible(cfg); err != nil {
+		return err
+	}
+	full := other.cfg
+	full.Timeline = inst.timeline
+	store, err := other.store.OpenTimeline(ctx, inst.timeline, engine.Options{
+		MemoryBudget:   full.MemoryBudget,
+		BudgetSource:   other.budget,
+		GenerationSize: full.GenerationSize,
+		Sync:           syncMode(full.Sync),
+		NoCompaction:   full.Compact == "off",
+		Events:         inst.events.publish,
+	})
+	if err != nil {
+		return noTimeline(inst.timeline, err)
+	}
+	inst.budget = other.budget
+	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
+	inst.state = instanceOpen
+	return nil
+}
+
+// noTimeline is the error of an open when there is no such timeline.
+func noTimeline(name string, err error) error {
+	if !errors.Is(err, catalog.ErrNotFound) {
+		return err
+	}
+	e := newError("open", ErrGeneric, "no such timeline: %s", name)
+	e.Hint = "INSERT INTO " + timelinesTable + "(name, source) makes one, SELECT name FROM " + timelinesTable + " lists them"
+	return e
 }
 
 // openMemory opens an engine without a directory. The caller holds mu.
@@ -230,7 +291,7 @@ func (inst *instance) release() error {
 	inst.events.close()
 	instances.mu.Lock()
 	defer instances.mu.Unlock()
-	delete(instances.byPath, inst.key) // whoever waits on mu starts over with a new one
+	delete(instances.open, address{inst.key, inst.timeline}) // whoever waits on mu starts over with a new one
 	return err
 }
 

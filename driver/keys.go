@@ -81,6 +81,12 @@ var keys = func() []configKey {
 			get:   func(c *Config) string { return c.At },
 			set:   func(c *Config, v string) error { c.At = v; return nil },
 		},
+		{
+			name: "timeline", hint: "the name of a timeline, 1 to 255 characters",
+			other: func(v string) bool { return checkBranchPointName(v) == nil },
+			get:   func(c *Config) string { return c.Timeline },
+			set:   func(c *Config, v string) error { c.Timeline = v; return nil },
+		},
 		word("mode", func(c *Config) *string { return &c.Mode }, []string{"rwc", "rw"}, []string{"ro"}),
 		sync,
 		{
@@ -152,7 +158,7 @@ var ephemeralKey = configKey{
 
 // laterKeys are the keys of the documented surface that do not work yet.
 var laterKeys = []string{
-	"timeline", "index_catchup", "migrations",
+	"index_catchup", "migrations",
 }
 
 // findKey returns the key of that name.

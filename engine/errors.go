@@ -17,6 +17,8 @@ var (
 	ErrLocked = errors.New("engine: the store is open for writing elsewhere")
 	// ErrTimelineOpen: the timeline is open in this process already.
 	ErrTimelineOpen = errors.New("engine: the timeline is open")
+	// ErrAmbiguous: a timeline and a branch point have the name.
+	ErrAmbiguous = errors.New("engine: the name of a timeline and of a branch point")
 	// ErrNewer: a file, or a record in one, was written by a later version of the
 	// program.
 	ErrNewer = wal.ErrNewer

@@ -32,13 +32,14 @@ type home struct {
 
 	// book guards what follows. It is held for moments only, also under a Store's mu.
 	book   sync.Mutex
-	stores []*Store       // that are open, in the order they were opened
-	told   map[string]LSN // what LOCK says of each timeline
-	ended  bool           // the last one has left, or is about to
+	stores []*Store        // that are open, or about to be, in the order they came
+	begun  map[*Store]bool // those that are open
+	told   map[string]LSN  // what LOCK says of each timeline
+	ended  bool            // the last one has left, or is about to
 }
 
 func newHome(fs vfs.FS) *home {
-	return &home{fs: fs, sweeps: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{}}
+	return &home{fs: fs, sweeps: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{}, begun: map[*Store]bool{}}
 }
 
 // claim adds a store that is about to open. From now on collection asks it what it
@@ -76,6 +77,7 @@ func (h *home) unopened(timeline string, do func() error) error {
 func (h *home) leave(ctx context.Context, s *Store) error {
 	h.book.Lock()
 	h.stores = slices.DeleteFunc(h.stores, func(o *Store) bool { return o == s })
+	delete(h.begun, s)
 	delete(h.told, s.opts.Timeline)
 	if len(h.stores) > 0 || h.ended {
 		h.book.Unlock()
@@ -102,12 +104,21 @@ func (h *home) open() []*Store {
 
 // named returns the open store of a timeline, nil when it is not open.
 func (h *home) named(timeline string) *Store {
-	for _, s := range h.open() {
-		if s.opts.Timeline == timeline {
+	h.book.Lock()
+	defer h.book.Unlock()
+	for _, s := range h.stores {
+		if s.opts.Timeline == timeline && h.begun[s] {
 			return s
 		}
 	}
 	return nil
+}
+
+// opened notes that a store can be used.
+func (h *home) opened(s *Store) {
+	h.book.Lock()
+	defer h.book.Unlock()
+	h.begun[s] = true
 }
 
 // held lists the objects that states of this process may be read from although no

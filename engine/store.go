@@ -166,6 +166,7 @@ func (s *Store) start(ctx context.Context, state *catalog.State) error {
 	s.mu.Lock()
 	s.compactIfDue()
 	s.mu.Unlock()
+	s.home.opened(s)
 	return nil
 }
 

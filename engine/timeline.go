@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
@@ -52,6 +54,45 @@ func (s *Store) Fork(ctx context.Context, name string) (catalog.Timeline, error)
 	head := s.pub.head
 	s.mu.Unlock()
 	return s.fork(ctx, catalog.ForkRequest{Name: name, From: head})
+}
+
+// ForkFrom makes a timeline that begins with the state of another one, or of a branch
+// point, by its name. ErrAmbiguous refuses a name of both, catalog.ErrNotFound one of
+// neither.
+func (s *Store) ForkFrom(ctx context.Context, name, source string) (made catalog.Timeline, err error) {
+	_, noPoint := s.cat.BranchPoint(ctx, source)
+	lines, err := s.cat.Timelines(ctx)
+	if err != nil {
+		return made, fmt.Errorf("engine: %w", err)
+	}
+	line := slices.ContainsFunc(lines, func(l catalog.Timeline) bool { return l.Name == source })
+	switch {
+	case noPoint == nil && line:
+		return made, fmt.Errorf("%w: %q", ErrAmbiguous, source)
+	case !line:
+		return s.ForkBranchPoint(ctx, name, source)
+	}
+	err = s.WithTimeline(ctx, source, func(t *Store) (err error) {
+		made, err = t.Fork(ctx, name)
+		return err
+	})
+	return made, err
+}
+
+// WithTimeline does something with a timeline of the store, which is opened for that
+// time if it is not open in this process.
+func (s *Store) WithTimeline(ctx context.Context, name string, do func(*Store) error) error {
+	if s.opts.Memory {
+		return ErrInMemory
+	}
+	if t := s.home.named(name); t != nil {
+		return do(t)
+	}
+	t, err := s.OpenTimeline(ctx, name, Options{NoCompaction: true, MemoryBudget: s.opts.MemoryBudget, BudgetSource: s.opts.BudgetSource, GenerationSize: s.opts.GenerationSize})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(t), t.Close())
 }
 
 // ForkBranchPoint makes a timeline that begins with the state of a branch point. An

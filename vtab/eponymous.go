@@ -31,6 +31,9 @@ type EponymousModule struct {
 	Insert func(vals []row.Value) error
 	// Delete is called for each row deleted, with its rowid; nil refuses that.
 	Delete func(rowid int64) error
+	// Update is called for each row updated, with its rowid and one value per column,
+	// borrowed for the call; nil refuses that, as is a change of the rowid.
+	Update func(rowid int64, vals []row.Value) error
 }
 
 // rowModule is a registered EponymousModule.
@@ -287,6 +290,21 @@ func rowsUpdate(tls *libc.TLS, p uintptr, argc int32, argv, prowid uintptr) (rc 
 	args := pointers(argv, argc)
 	if len(args) == 1 && m.Delete != nil {
 		if err := m.Delete(valueAt(tls, args[0]).Int()); err != nil {
+			fail(err)
+		}
+		return rc
+	}
+	if len(args) > 2 && m.Update != nil && !valueAt(tls, args[0]).IsNull() {
+		was, is := valueAt(tls, args[0]).Int(), valueAt(tls, args[1])
+		if is.Kind() != row.Int || is.Int() != was {
+			fail(fmt.Errorf("%w: the rowid of %s does not change", ErrReadOnlyModule, m.name))
+			return rc
+		}
+		vals := make([]row.Value, len(args)-2)
+		for i := range vals {
+			vals[i] = valueAt(tls, args[2+i])
+		}
+		if err := m.Update(was, vals); err != nil {
 			fail(err)
 		}
 		return rc
