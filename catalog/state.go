@@ -25,7 +25,7 @@ type State struct {
 	Inherited    []Generation
 	ShardOrdinal map[int64]int64
 	IndexState   IndexState
-	Settings    map[string]string // shards, index_catchup, generation_size: as fixed at creation
+	Settings     map[string]string // shards, index_catchup, generation_size: as fixed at creation
 }
 
 // Timeline is a named head.
