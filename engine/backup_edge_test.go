@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
@@ -70,4 +71,50 @@ func TestRestoredHeaders(t *testing.T) {
 	}
 	writeFile(t, to.fs, g.path, data)
 	openRestored(t, Options{Dir: dir})
+}
+
+// A backup has all timelines: one that is open, one that was closed with commits that
+// its head does not have, and one that nobody has opened yet.
+func TestBackupOfTimelines(t *testing.T) {
+	folder := t.TempDir()
+	s := openStore(t, Options{Dir: filepath.Join(folder, "store"), NoCompaction: true})
+	wait(t, s, update(t, s, all(createTable("a"), createKeys("k", 3), put("a", 1, 1, "main"), put("k", 1, 1, "x", "y"))))
+	_, err := s.CreateBranchPoint(t.Context(), "bp")
+	must(t, err)
+	want := map[string]string{}
+	for _, name := range []string{"open", "closed", "new"} {
+		_, err := s.Fork(t.Context(), name)
+		must(t, err)
+		if name == "new" {
+			want[name] = dump(s.Durable())
+			continue
+		}
+		f, err := s.OpenTimeline(t.Context(), name, Options{NoCompaction: true})
+		must(t, err)
+		wait(t, f, update(t, f, put("a", 2, 2, name)))
+		want[name] = dump(f.Durable())
+		if name == "open" {
+			defer func() { must(t, f.Close()) }()
+		} else {
+			must(t, f.Close())
+		}
+	}
+	// What a restore undoes leaves a gap in the generations.
+	wait(t, s, update(t, s, put("a", 3, 3, "undone")))
+	_, err = s.RestoreTo(t.Context(), "bp")
+	must(t, err)
+	wait(t, s, update(t, s, put("a", 4, 4, "main, too")))
+	want[catalog.MainTimeline] = dump(s.Durable())
+	must(t, s.Backup(t.Context(), filepath.Join(folder, "backup"), nil))
+	must(t, Restore(t.Context(), filepath.Join(folder, "backup"), filepath.Join(folder, "restored"), nil))
+	for _, name := range []string{catalog.MainTimeline, "open", "closed", "new"} {
+		r, err := Open(t.Context(), Options{Dir: filepath.Join(folder, "restored"), Timeline: name, NoCompaction: true})
+		must(t, err)
+		if got := dump(r.Durable()); got != want[name] {
+			t.Errorf("timeline %s:\n%s\nwant\n%s", name, got, want[name])
+		}
+		checkStore(t, r)
+		wait(t, r, update(t, r, put("a", 9, 9, "behind the restore")))
+		must(t, r.Close())
+	}
 }
