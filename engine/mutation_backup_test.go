@@ -4,8 +4,8 @@ package engine
 var backupFences = []fencesOf{
 	{"backup.go", ".", []fence{
 		{"a backup begins with a cut", `	if err := s.checkpoint(ctx, b.lockTimeout, nil); err != nil && (`, `	if err := error(nil); err != nil && (`, "TestBackupAndRestore"},
-		{"what is copied is retained", `		err = b.s.cat.RetainForJob(ctx, b.job, ids)`, `		err = nil`, "TestBackupEnds"},
-		{"a backup of another store does not go on", `	if m.Source != hexOf(b.s.id) {`, `	if false {`, "TestBackupRefusals"},
+		{"what is copied is retained", `		err = b.s.cat.RetainForJob(ctx, b.job, ids)`, `		_, err = ids, nil`, "TestBackupEnds"},
+		{"a backup of another store does not go on", `	if m.Source != hexOf(b.s.id) {`, `	if false && m.Source != "" {`, "TestBackupRefusals"},
 	}},
 	{"backup_files.go", ".", []fence{
 		{"a copy has its digest", `	if content != o.ContentID {`, `	if false {`, "TestRestoreOfDamage"},

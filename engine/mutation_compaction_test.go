@@ -126,7 +126,7 @@ var compactionFences = []fencesOf{
 	for limit := sweepBatch; ; {
 `, "TestCompactionSweepBesideACompaction"},
 		{"a removal is synced before it is recorded", `	if err := s.fs.SyncDir(path.Dir(o.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {`, `	if err := error(nil); err != nil {`, "TestRemovalIsSynced"},
-		{"a removed file is let go of", `		if err := open.objects.drop(uint64(o.ID)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactionsForget"},
+		{"a removed file is let go of", `		if err := open.objects.drop(uint64(o.ID)); err != nil {`, `		if err := open.objects.drop(0); err != nil {`, "TestCompactionsForget"},
 		{"a collected generation is forgotten", `		open.gens = slices.DeleteFunc(slices.Clone(open.gens), func(g *generation) bool { return gone[g.object] })
 `, ``, "TestCompactionsForget"},
 		{"a collected file is not waited for", `		open.replaced = slices.DeleteFunc(open.replaced, func(r replaced) bool { return gone[r.object] })
