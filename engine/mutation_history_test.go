@@ -11,8 +11,6 @@ var historyFences = []fencesOf{
 		{"the history of a deleted branch point is not kept", `	s.histories.letGo(b.RepresentationID)`, `	_ = b`, "TestBranchPointIsRead$"},
 		{"what a branch point needed is swept", `	s.removable()
 	return nil`, `	return nil`, "TestReplacedFilesOfBranchPoints"},
-		{"Close waits for who reads", `	s.jobs.running.Add(1)
-	return s.jobs.running.Done, nil`, `	return func() {}, nil`, "TestCloseWaitsForHistories"},
 	}},
 	{"history.go", ".", []fence{
 		{"what is read is held", `	h.hold(p, known)
@@ -28,7 +26,6 @@ var historyFences = []fencesOf{
 	p.root = weak.Pointer[root]{}
 	close(p.done)`, "TestBranchPointIsReadOnce"},
 		{"histories end with the store", `			errs = append(errs, p.objects.close())`, ``, "TestBranchPointRefusals"},
-		{"who gave up is followed", ` && !errors.Is(p.err, context.Canceled)`, ``, "TestBranchPointIsReadOnce"},
 	}},
 	{"history_load.go", ".", []fence{
 		{"a history has room for what is left", `budget-used)`, `budget)`, "TestBranchPointsWithinTheBudget"},
