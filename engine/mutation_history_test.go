@@ -33,8 +33,6 @@ var historyFences = []fencesOf{
 `, ``, "TestBranchPointsWithinTheBudget"},
 		{"nothing but the state has its lease", `	o.lease.current.Store(nil) // from`, `	// from`, "TestBranchPointIsRead$"},
 		{"a history is no other state", `	state.content = new(content)`, ``, "TestBranchPointOfNothing"},
-		{"no commit is missing", `	if r.last < r.limit {`, `	if false {`, "TestHistoryIsTheWorld"},
-		{"no commit is too many", `		if l.at < len(l.files) {`, `		if false {`, "TestHistoryIsTheWorld"},
 		{"a history has the rows of its world", `t.rows != known.LiveCount`, `false`, "TestHistoryIsTheWorld"},
 		{"a history has the fingerprint of its world", `t.sum != sumOf(known.Fingerprint)`, `false`, "TestHistoryIsTheWorld"},
 		{"a history has the schema of its world", `v != uint64(known.SchemaVersion)`, `false && v != 0`, "TestHistoryIsTheWorld"},
