@@ -35,9 +35,6 @@ func (s *Store) RestoreTo(ctx context.Context, branchPoint string) (LSN, error) 
 		return 0, withFull(fmt.Errorf("engine: restoring branch point %q: %w", branchPoint, closedCause(ctx, err)))
 	}
 	s.event(Event{Kind: EventRestored, LSN: lsn})
-	if err := s.project(context.WithoutCancel(ctx), s.synced.Load()); err != nil {
-		s.event(Event{Kind: EventBackgroundFailed, LSN: lsn, Err: err}) // the next change or open shows it
-	}
 	s.writeLock(s.synced.Load().lsn)
 	s.compactor.signal()
 	return lsn, nil
@@ -227,5 +224,6 @@ func (s *Store) restored(r *restoring, lsn LSN, head catalog.Timeline) {
 	s.head.Store(&next)
 	s.durable.Store(&next)
 	s.synced.Store(next.mark())
+	s.chores.work.Signal() // the catalog's tables are to show the schema
 	s.compactIfDue()
 }
