@@ -10,6 +10,7 @@ import (
 type RestoreRequest struct {
 	Head        Timeline // expected: ID, Revision and RepresentationID count
 	BranchPoint string   // name; it may be of another timeline
+	BranchID    int64    // expected, since a name may be given anew; 0 for whichever it is
 	LSN         int64    // of the restore, greater than that of every commit of the timeline and of the branch point
 }
 
@@ -37,6 +38,9 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 		source, err := readBranchPoint(ctx, tx, r.BranchPoint, identity)
 		if err != nil {
 			return err
+		}
+		if r.BranchID != 0 && r.BranchID != source.BranchID {
+			return refuse(CodeUnknown, "", "branch point %q was deleted and made anew", r.BranchPoint)
 		}
 		if r.LSN <= source.LSN {
 			return refuse(CodeGeneration, "", "a restore at LSN %d, branch point %q has commits up to %d", r.LSN, r.BranchPoint, source.LSN)

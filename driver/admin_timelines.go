@@ -66,7 +66,7 @@ func (c *conn) orderTimeline(vals []row.Value) error {
 		}
 	}
 	c.order = func(ctx context.Context) error {
-		made, err := c.store.ForkFrom(ctx, name, source)
+		made, err := c.store.ForkFrom(ctx, name, source, c.lockTimeout())
 		switch {
 		case errors.Is(err, catalog.ErrExists):
 			e := newError("", ErrConstraintUnique, "UNIQUE constraint failed: %s.name", timelinesTable)
@@ -110,7 +110,7 @@ func (c *conn) orderRestore(id int64, vals []row.Value) error {
 		}
 		c.order = func(ctx context.Context) error {
 			err := c.store.WithTimeline(ctx, l.Name, func(s *engine.Store) error {
-				_, err := s.RestoreTo(ctx, point)
+				_, err := s.RestoreToWithin(ctx, point, c.lockTimeout())
 				return err
 			})
 			if errors.Is(err, catalog.ErrNotFound) {

@@ -73,7 +73,7 @@ func wrapError(op string, err error) error {
 		return coded(op, ErrFull, withText(ErrFull.Error(), err), "")
 	case errors.Is(err, engine.ErrTooLarge):
 		return coded(op, ErrTooBig, withText(ErrTooBig.Error(), err), "a row takes up to 1 GiB")
-	case errors.Is(err, engine.ErrBusy):
+	case errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrTimelineOpen):
 		return coded(op, ErrBusy, withText(ErrBusy.Error(), err), "")
 	case errors.Is(err, engine.ErrInMemory):
 		return coded(op, ErrGeneric, withText("the store is in memory and has no log", err), "open a store with a data path, a directory, to have one")

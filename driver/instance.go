@@ -110,17 +110,20 @@ func (r *registry) take(key, timeline string) *instance {
 	return inst
 }
 
-// beside returns an open engine of another timeline of the same directory, nil when
-// there is none. The caller holds inst.mu, so none is opened or closed meanwhile.
-func (r *registry) beside(inst *instance) *instance {
+// beside returns an open engine of another timeline of the same directory, one that is
+// not poisoned if there is any, nil when there is none. The caller holds inst.mu, so none is opened or closed meanwhile.
+func (r *registry) beside(inst *instance) (found *instance) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for at, other := range r.open {
-		if at.path == inst.key && other != inst && other.state == instanceOpen {
-			return other
+		if at.path != inst.key || other == inst || other.state != instanceOpen {
+			continue
+		}
+		if found = other; other.store.Poisoned() == nil {
+			break
 		}
 	}
-	return nil
+	return found
 }
 
 // find returns the instance of a token, nil when it was closed.

@@ -132,6 +132,10 @@ func TestTimelinesRefuses(t *testing.T) {
 	if _, err := NewConnector(Config{Timeline: "x"}); err == nil || !strings.Contains(err.Error(), "one timeline") {
 		t.Errorf("a timeline in memory: %v", err)
 	}
+	memory := openLine(t, Config{Ephemeral: true}, "")
+	if _, err := memory.Exec("INSERT INTO tidemark_timelines(name) VALUES('x')"); err == nil || !strings.Contains(err.Error(), "in memory") {
+		t.Errorf("a fork in memory: %v", err)
+	}
 	mustExec(t, db, "DELETE FROM tidemark_timelines WHERE name = 'dev'")
 	if _, got := table(t, db, "SELECT name FROM tidemark_timelines"); !slices.Equal(got, []string{"main"}) {
 		t.Errorf("timelines %q", got)

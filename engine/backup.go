@@ -79,7 +79,7 @@ func (b *backup) run(ctx context.Context, progress func(done, total int64)) (err
 	if err := b.to.writeManifest(backupPartial, &manifest{Format: backupFormat, Source: source}); err != nil {
 		return err
 	}
-	for _, s := range b.s.home.open() {
+	for _, s := range b.s.home.usable() {
 		if err := b.settle(ctx, s); err != nil {
 			return err
 		}
@@ -148,6 +148,9 @@ func (b *backup) usable() error {
 	return nil
 }
 
+// backupPause is between two looks at timelines that are opened or closed meanwhile.
+const backupPause = 10 * time.Millisecond
+
 // copyAttempts is how often the catalog is copied until what the copy names could be
 // retained. A publication in between makes another attempt necessary.
 const copyAttempts = 100
@@ -157,11 +160,12 @@ func (b *backup) settle(ctx context.Context, s *Store) error {
 	if b.settled[s.opts.Timeline] {
 		return nil
 	}
-	b.settled[s.opts.Timeline] = true
-	if err := s.checkpoint(ctx, b.lockTimeout, nil); err != nil && (s == b.s || !errors.Is(err, ErrClosed)) {
-		return err
+	err := s.checkpoint(ctx, b.lockTimeout, nil)
+	if err != nil && s != b.s && errors.Is(err, ErrClosed) {
+		return nil // what it left in no head is found in the copy of the catalog
 	}
-	return nil
+	b.settled[s.opts.Timeline] = err == nil
+	return err
 }
 
 // settleClosed does it with a timeline that is not open here, or was closed.
@@ -201,6 +205,12 @@ func (b *backup) catalog(ctx context.Context) (catalog.Copied, error) {
 			if err := b.settleClosed(ctx, timeline); err != nil {
 				return catalog.Copied{}, err
 			}
+		}
+		// One that is just being opened or closed is met again.
+		select {
+		case <-time.After(backupPause):
+		case <-ctx.Done():
+			return catalog.Copied{}, ctx.Err()
 		}
 	}
 }

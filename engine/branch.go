@@ -66,7 +66,9 @@ func (s *Store) DeleteBranchPoint(ctx context.Context, name string) error {
 	if err != nil {
 		return withFull(fmt.Errorf("engine: branch point %q: %w", name, err))
 	}
-	s.histories.letGo(b.RepresentationID)
+	for _, open := range s.home.open() {
+		open.histories.letGo(b.RepresentationID)
+	}
 	s.removable()
 	return nil
 }

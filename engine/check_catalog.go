@@ -18,7 +18,18 @@ func (c *checker) catalog() (state catalog.State, ok bool, err error) {
 	if err = c.catalogFound(err); err != nil {
 		return state, false, err
 	}
-	if state, err = c.s.cat.StateOf(c.ctx, c.s.opts.Timeline); err == nil {
+	if !c.offline {
+		// Nobody restores between the two.
+		if err := c.s.publishing.takeWithin(c.ctx); err != nil {
+			return state, false, err
+		}
+		c.target = c.s.durable.Load()
+	}
+	state, err = c.s.cat.StateOf(c.ctx, c.s.opts.Timeline)
+	if !c.offline {
+		c.s.publishing.give()
+	}
+	if err == nil {
 		return state, true, nil
 	}
 	if errors.Is(err, catalog.ErrCorrupt) && c.damage > before {

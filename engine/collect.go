@@ -82,13 +82,16 @@ func (s *Store) mayRead(r replaced) bool {
 // read from them: something in the catalog needs them, a branch point as a rule. When
 // it does not any more, they are found there.
 func (s *Store) leave(over map[uint64]bool) error {
+	s.letting.take()
+	defer s.letting.give()
 	s.mu.Lock()
 	var left []uint64
 	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool {
-		if over[r.object] {
+		gone := over[r.object] && !s.mayRead(r) // a restore may have taken it up again since
+		if gone {
 			left = append(left, r.object)
 		}
-		return over[r.object]
+		return gone
 	})
 	s.mu.Unlock()
 	var errs []error
@@ -107,6 +110,9 @@ func (s *Store) addHeld(list map[int64]bool) {
 		if s.mayRead(r) {
 			list[int64(r.object)] = true
 		}
+	}
+	for id := range s.restoring {
+		list[int64(id)] = true
 	}
 	s.histories.addHeld(list)
 }
@@ -258,7 +264,7 @@ func (s *Store) forget(list []catalog.Object) {
 	for _, o := range list {
 		gone[uint64(o.ID)] = true
 	}
-	for _, open := range s.home.open() {
+	for _, open := range s.home.usable() {
 		open.mu.Lock()
 		open.gens = slices.DeleteFunc(slices.Clone(open.gens), func(g *generation) bool { return gone[g.object] })
 		open.replaced = slices.DeleteFunc(open.replaced, func(r replaced) bool { return gone[r.object] })

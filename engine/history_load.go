@@ -112,9 +112,13 @@ func (s *Store) replayHistory(ctx context.Context, o *objects, known *catalog.Hi
 	if err := r.whole(known); err != nil {
 		return nil, nil, err
 	}
-	o.ended = ended
+	if o != s.objects { // which others read through, too
+		o.ended = ended
+	}
 	state, err := r.replay.root()
-	o.ended = nil
+	if o != s.objects {
+		o.ended = nil
+	}
 	if err != nil {
 		return nil, nil, notMade(r.anyPath(), err)
 	}

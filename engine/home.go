@@ -27,6 +27,7 @@ type home struct {
 
 	sweeps  turns        // held by whoever removes files that nothing reaches; taken before sealers
 	entries turns        // held from making or removing an entry of a directory to its sync
+	letting turns        // held from taking a file out of a list of replaced ones to what becomes of it
 	sealers turns        // held by whoever changes or removes sealed files; taken before sealing
 	sealing sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
 
@@ -39,7 +40,7 @@ type home struct {
 }
 
 func newHome(fs vfs.FS) *home {
-	return &home{fs: fs, sweeps: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{}, begun: map[*Store]bool{}}
+	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{}, begun: map[*Store]bool{}}
 }
 
 // claim adds a store that is about to open. From now on collection asks it what it
@@ -100,6 +101,13 @@ func (h *home) open() []*Store {
 	h.book.Lock()
 	defer h.book.Unlock()
 	return slices.Clone(h.stores)
+}
+
+// usable lists the stores that are open and not about to be.
+func (h *home) usable() []*Store {
+	h.book.Lock()
+	defer h.book.Unlock()
+	return slices.DeleteFunc(slices.Clone(h.stores), func(s *Store) bool { return !h.begun[s] })
 }
 
 // named returns the open store of a timeline, nil when it is not open.

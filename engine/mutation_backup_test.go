@@ -3,7 +3,9 @@ package engine
 // backupFences are the fences of backups and restores.
 var backupFences = []fencesOf{
 	{"backup.go", ".", []fence{
-		{"a backup begins with a cut", `	if err := s.checkpoint(ctx, b.lockTimeout, nil); err != nil && (`, `	if err := error(nil); err != nil && (`, "TestBackupAndRestore"},
+		{"a backup begins with a cut", `	err := s.checkpoint(ctx, b.lockTimeout, nil)
+`, `	err := error(nil)
+`, "TestBackupAndRestore"},
 		{"what is copied is retained", `		err = b.s.cat.RetainForJob(ctx, b.job, ids)`, `		_, err = ids, nil`, "TestBackupEnds"},
 		{"a backup of another store does not go on", `	if m.Source != hexOf(b.s.id) {`, `	if false && m.Source != "" {`, "TestBackupRefusals"},
 	}},

@@ -8,7 +8,7 @@ var historyFences = []fencesOf{
 		{"a branch point is of the head", `	head := s.pub.head
 `, `	head := catalog.Timeline{}
 `, "TestBranchPoint$"},
-		{"the history of a deleted branch point is not kept", `	s.histories.letGo(b.RepresentationID)`, `	_ = b`, "TestBranchPointIsRead$"},
+		{"the history of a deleted branch point is not kept", `		open.histories.letGo(b.RepresentationID)`, `		_, _ = open, b`, "TestBranchPointIsRead$"},
 		{"what a branch point needed is swept", `	s.removable()
 	return nil`, `	return nil`, "TestReplacedFilesOfBranchPoints"},
 	}},

@@ -66,7 +66,7 @@ var recoveryFences = []fencesOf{
 		{"what may not be on the disk is written again", `	if err := f.rewrite(f.synced, f.end); err != nil {`, `	if err := error(nil); err != nil {`, "TestFailedSync"},
 		{"all of it is written again", `f.rewrite(f.synced, f.end)`, `f.rewrite(f.end-8, f.end)`, "TestFailedSync"},
 		{"a repair is synced", `	if err := f.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestFailedSync"},
-		{"the names of a repaired file are synced", `	return r.s.syncDirs(path.Dir(f.path))`, `	return nil`, "TestGoldenTrace"},
+		{"the names of a repaired file are synced", `	return r.s.syncEntries(path.Dir(f.path))`, `	return nil`, "TestGoldenTrace"},
 		{"an unborn file with commits is left alone", `	err := s.holdsCommits(f.path)
 	var c *CorruptError`, `	err := error(nil)
 	var c *CorruptError`, "TestUnbornFileWithCommits"},

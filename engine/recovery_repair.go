@@ -54,7 +54,7 @@ func (r *recovery) repairFile(f *logFile) error {
 	if err := f.file.Sync(); err != nil {
 		return &syncError{f.path, err}
 	}
-	return r.s.syncDirs(path.Dir(f.path))
+	return r.s.syncEntries(path.Dir(f.path))
 }
 
 // rewrite writes the bytes of a range over themselves.
@@ -221,8 +221,10 @@ func (s *Store) removeStrays(ctx context.Context) error {
 			return err
 		}
 	}
+	s.entries.take()
+	defer s.entries.give()
 	for _, p := range strays {
-		if err := s.fs.Remove(p); err != nil {
+		if err := s.fs.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) { // another timeline collects, too
 			return fmt.Errorf("engine: removing %s: %w", p, err)
 		}
 		if err := s.fs.SyncDir(path.Dir(p)); err != nil {

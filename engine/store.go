@@ -59,6 +59,8 @@ type Store struct {
 	replaced  []replaced    // files that only old states may be read from
 	compactor compactor
 
+	restoring map[uint64]bool // files of the state that is being restored, if one is
+
 	histories histories // states of branch points that are read
 
 	publishing turns // held by whoever changes the head in the catalog; taken before mu

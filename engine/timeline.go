@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
@@ -35,12 +36,18 @@ func (s *Store) Timeline() string { return s.opts.Timeline }
 // As for a branch point, what was written since the last cut is sealed and published
 // first. A name that is taken is a catalog.ErrExists.
 func (s *Store) Fork(ctx context.Context, name string) (catalog.Timeline, error) {
+	return s.ForkWithin(ctx, name, 0)
+}
+
+// ForkWithin is Fork that waits for the write lock no longer than lockTimeout, if that is
+// not 0: then it returns ErrBusy.
+func (s *Store) ForkWithin(ctx context.Context, name string, lockTimeout time.Duration) (catalog.Timeline, error) {
 	done, err := s.beginWork()
 	if err != nil {
 		return catalog.Timeline{}, err
 	}
 	defer done()
-	if err := s.Checkpoint(ctx, nil); err != nil {
+	if err := s.checkpoint(ctx, lockTimeout, nil); err != nil {
 		return catalog.Timeline{}, fmt.Errorf("engine: timeline %q: %w", name, err)
 	}
 	if err := s.publishing.takeWithin(ctx); err != nil {
@@ -59,7 +66,12 @@ func (s *Store) Fork(ctx context.Context, name string) (catalog.Timeline, error)
 // ForkFrom makes a timeline that begins with the state of another one, or of a branch
 // point, by its name. ErrAmbiguous refuses a name of both, catalog.ErrNotFound one of
 // neither.
-func (s *Store) ForkFrom(ctx context.Context, name, source string) (made catalog.Timeline, err error) {
+func (s *Store) ForkFrom(ctx context.Context, name, source string, lockTimeout time.Duration) (made catalog.Timeline, err error) {
+	done, err := s.beginWork()
+	if err != nil {
+		return made, err
+	}
+	defer done()
 	_, noPoint := s.cat.BranchPoint(ctx, source)
 	lines, err := s.cat.Timelines(ctx)
 	if err != nil {
@@ -73,7 +85,7 @@ func (s *Store) ForkFrom(ctx context.Context, name, source string) (made catalog
 		return s.ForkBranchPoint(ctx, name, source)
 	}
 	err = s.WithTimeline(ctx, source, func(t *Store) (err error) {
-		made, err = t.Fork(ctx, name)
+		made, err = t.ForkWithin(ctx, name, lockTimeout)
 		return err
 	})
 	return made, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
@@ -23,6 +24,12 @@ import (
 // When the outcome of the catalog's commit is unknown the engine is poisoned: what is
 // written next would have to know.
 func (s *Store) RestoreTo(ctx context.Context, branchPoint string) (LSN, error) {
+	return s.RestoreToWithin(ctx, branchPoint, 0)
+}
+
+// RestoreToWithin is RestoreTo that waits for the write lock no longer than lockTimeout
+// each time, if that is not 0: then it returns ErrBusy.
+func (s *Store) RestoreToWithin(ctx context.Context, branchPoint string, lockTimeout time.Duration) (LSN, error) {
 	done, err := s.beginWork()
 	if err != nil {
 		return 0, err
@@ -30,12 +37,11 @@ func (s *Store) RestoreTo(ctx context.Context, branchPoint string) (LSN, error) 
 	defer done()
 	ctx, cancel := s.jobContext(ctx)
 	defer cancel()
-	lsn, err := s.restoreTo(ctx, branchPoint)
+	lsn, err := s.restoreTo(ctx, branchPoint, lockTimeout)
 	if err != nil {
 		return 0, withFull(fmt.Errorf("engine: restoring branch point %q: %w", branchPoint, closedCause(ctx, err)))
 	}
 	s.event(Event{Kind: EventRestored, LSN: lsn})
-	s.writeLock(s.synced.Load().lsn)
 	s.compactor.signal()
 	return lsn, nil
 }
@@ -50,23 +56,31 @@ type restoring struct {
 	fresh    []uint64   // objects that were not known before
 }
 
-func (s *Store) restoreTo(ctx context.Context, branchPoint string) (LSN, error) {
+func (s *Store) restoreTo(ctx context.Context, branchPoint string, lockTimeout time.Duration) (LSN, error) {
 	select { // a compaction replaces files, too
 	case s.compactor.turn <- struct{}{}:
 		defer func() { <-s.compactor.turn }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	s.compactor.left = nil // of a base that is not going to be the head
+	// Most of what is to be sealed is sealed before writers have to wait for it.
+	if err := s.checkpoint(ctx, lockTimeout, nil); err != nil {
+		return 0, err
+	}
 	r := &restoring{}
-	lsn, err := s.restoreFrom(ctx, branchPoint, r)
+	lsn, err := s.restoreFrom(ctx, branchPoint, lockTimeout, r)
 	if err != nil {
 		err = errors.Join(err, s.notRestored(r))
+	} else {
+		s.compactor.left = nil // of a base that is not the head any more
 	}
+	s.mu.Lock()
+	s.restoring = nil
+	s.mu.Unlock()
 	return lsn, err
 }
 
-func (s *Store) restoreFrom(ctx context.Context, branchPoint string, r *restoring) (lsn LSN, err error) {
+func (s *Store) restoreFrom(ctx context.Context, branchPoint string, lockTimeout time.Duration, r *restoring) (lsn LSN, err error) {
 	if r.branch, err = s.cat.BranchPoint(ctx, branchPoint); err != nil {
 		return 0, err
 	}
@@ -74,10 +88,16 @@ func (s *Store) restoreFrom(ctx context.Context, branchPoint string, r *restorin
 		return 0, err
 	}
 	s.keepForRestore(r)
+	// Files that were rooted by now stay, as those of a history do.
+	if again, err := s.cat.BranchPoint(ctx, branchPoint); err != nil {
+		return 0, err
+	} else if again.ID != r.branch.ID {
+		return 0, fmt.Errorf("%w: it was made anew meanwhile", ErrBusy)
+	}
 	if r.replay, r.root, err = s.replayHistory(ctx, s.objects, &r.known, s.opts.MemoryBudget); err != nil {
 		return 0, err
 	}
-	ok, err := s.wl.acquire(ctx, s.poisoned, s.closing)
+	ok, err := s.acquireWithin(ctx, lockTimeout)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +135,7 @@ func (s *Store) restoreFrom(ctx context.Context, branchPoint string, r *restorin
 	// Later than all that is undone, and, if the branch point is of another timeline,
 	// than all that its files have.
 	lsn = max(s.head.Load().lsn, LSN(r.known.LSN)) + 1
-	next, err := s.cat.Restore(context.WithoutCancel(ctx), catalog.RestoreRequest{Head: head, BranchPoint: branchPoint, LSN: int64(lsn)})
+	next, err := s.cat.Restore(context.WithoutCancel(ctx), catalog.RestoreRequest{Head: head, BranchPoint: branchPoint, BranchID: r.branch.ID, LSN: int64(lsn)})
 	if errors.Is(err, catalog.ErrOutcomeUnknown) || errors.Is(err, catalog.ErrPoisoned) {
 		s.poison(err)
 	}
@@ -123,6 +143,7 @@ func (s *Store) restoreFrom(ctx context.Context, branchPoint string, r *restorin
 		return 0, err
 	}
 	s.restored(r, lsn, next)
+	s.writeLock(lsn)
 	return lsn, nil
 }
 
@@ -130,7 +151,10 @@ func (s *Store) restoreFrom(ctx context.Context, branchPoint string, r *restorin
 // old states are, and notes which ones are new to the process.
 func (s *Store) keepForRestore(r *restoring) {
 	ids := r.objects()
+	s.letting.take()
+	defer s.letting.give()
 	s.mu.Lock()
+	s.restoring = ids
 	s.replaced = slices.DeleteFunc(s.replaced, func(x replaced) bool {
 		if ids[x.object] {
 			r.replaced = append(r.replaced, x)

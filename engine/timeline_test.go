@@ -387,3 +387,54 @@ func (l *lines) holds(what string) {
 		}
 	}
 }
+
+// A branch point that is deleted, and made anew by another timeline, while its restore
+// waits for a transaction: the restore is refused, and snapshots keep their files.
+func TestRestoreToWhatIsDeleted(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)}
+	s := openStore(t, o)
+	wait(t, s, update(t, s, createKeys("k", 3)))
+	for i := range int64(40) {
+		wait(t, s, update(t, s, put("k", i, i, "old", strings.Repeat("x", 80))))
+	}
+	_, err := s.Fork(t.Context(), "dev")
+	must(t, err)
+	dev := openTimeline(t, s, "dev", o)
+	defer dev.Close()
+	wait(t, dev, update(t, dev, put("k", 1000, 1000, "dev")))
+	branch(t, s, "b")
+	old := s.Durable()
+	want := dump(old)
+	wait(t, s, update(t, s, put("k", 2000, 2000, "later")))
+	must(t, s.Compact(t.Context(), nil))
+	tx, err := s.Begin(t.Context())
+	must(t, err)
+	done := make(chan error)
+	go func() {
+		_, err := s.RestoreToWithin(context.Background(), "b", 0)
+		done <- err
+	}()
+	eventually(t, "the restore", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.compactor.turn) == 1
+	})
+	must(t, s.DeleteBranchPoint(t.Context(), "b"))
+	branch(t, dev, "b")
+	_, err = dev.RunJob(t.Context(), JobRequest{Kind: JobGC})
+	must(t, err)
+	if got := dump(old); got != want {
+		t.Errorf("the snapshot lost rows:\n%.600s", got)
+	}
+	tx.Rollback()
+	if err := <-done; !errors.Is(err, catalog.ErrNotFound) && !errors.Is(err, ErrBusy) {
+		// It may have come to look only behind the change: then it is that branch point's.
+		if err != nil || !strings.Contains(contentOf(t, s.Durable()), fmt.Sprintf("%x", "dev")) {
+			t.Errorf("restored what was deleted: %v", err)
+		}
+	}
+	if got := dump(old); got != want {
+		t.Errorf("the snapshot lost rows:\n%.600s", got)
+	}
+	checkStore(t, s)
+}
