@@ -65,9 +65,9 @@ fuzz:
 # many).
 race:
 	$(GO) test -race -short -timeout 30m \
-		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite|LosesASuffix|PublicationFaults|CheckFinds|CheckFiles|CheckOfClose|LargeLog|WithoutRoom|Fence|VolatileOrder|RotationPublishes|Shelf|Keys[^RT]|Memory$$|MemoryBudget|Chinook|RefusedCommit|NoDataPath|AdminColumn' \
+		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite|LosesASuffix|PublicationFaults|CheckFinds|CheckFiles|CheckOfClose|LargeLog|WithoutRoom|Fence|VolatileOrder|RotationPublishes|Shelf|Keys[^RT]|Memory$$|MemoryBudget|Chinook|RefusedCommit|NoDataPath|AdminColumn|BackupCrash|BackupFaults|BackupSourceFaults|GCAfterCrash|GCFaults|RestoreFaults|RestoreOfDamage|BranchPointFaults|BranchPointCatalogFaults|BranchPointCrash|HistoryIsTheWorld|DamagedBranchPoint|TestTimelines$$' \
 		./engine/... ./driver/...
-	$(GO) test -race -short -timeout 30m -run 'Busy|Concurrent|Cancel|Poison' ./catalog
+	$(GO) test -race -short -timeout 30m -run 'Busy|Concurrent|Cancel|Poison|Pin' ./catalog
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
 	$(GO) test -race -short -timeout 30m -run 'Interrupt|Pipe|Snapshot|Progress|Demo|Editor' ./cmd/tidemark
 	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|RandomSelects|SampleDatabase|Metamorphic|Residenc|FaultsAcross' ./sqltests
