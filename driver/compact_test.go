@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // logFiles lists the files of a store's objects and their bytes.
@@ -132,6 +133,13 @@ func TestCompactAuto(t *testing.T) {
 	var text string
 	if err := db.QueryRow("SELECT count(*) || ' ' || max(x) FROM t").Scan(&text); err != nil || text != fmt.Sprintf("1000 %0300d", 39) {
 		t.Errorf("%q, %v", text, err)
+	}
+	// A compaction in the background is given up when the store closes, so it is
+	// waited for.
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if _, bytes := logFiles(t, dir); bytes <= 10<<20 {
+			break
+		}
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func gatedDB(t *testing.T) (*sql.DB, *gate) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inst := &instance{key: dir, events: newEventHub(), state: instanceOpen, cfg: cfg, store: store, tables: newTableCache(store), refs: 1}
+	inst := &instance{mu: new(sync.Mutex), key: dir, events: newEventHub(), state: instanceOpen, cfg: cfg, store: store, tables: newTableCache(store), refs: 1}
 	k := &gatedConnector{sh: &shared{cfg: cfg, clock: clock, store: store, tables: inst.tables, inst: inst}}
 	db := sql.OpenDB(k)
 	t.Cleanup(func() {

@@ -49,6 +49,16 @@ func (r *crashRun) deleteBranch(t testing.TB, s *Store, rng *rand.Rand) {
 	b.dropped = min(b.dropped, r.mem.Ops())
 }
 
+// inherited are the branch points for a program that goes on from an image: each is
+// there or not.
+func (r *crashRun) inherited() map[string]*branchRecord {
+	all := map[string]*branchRecord{}
+	for name, b := range r.branches {
+		all[name] = &branchRecord{content: b.content, made: never, dropping: 0, dropped: never}
+	}
+	return all
+}
+
 // checkBranches compares the branch points of a store with those that the program
 // had made by operation n, and reads each.
 func (r *crashRun) checkBranches(t testing.TB, at string, s *Store, n int) {

@@ -303,9 +303,7 @@ func (r *crashRun) again(t testing.TB, img *vfs.Mem, cat string, lsn LSN) *crash
 		}
 	}
 	next.acks = []ack{{0, 0}}
-	for name, b := range r.branches {
-		next.branches[name] = &branchRecord{content: b.content, made: never, dropping: 0, dropped: never} // it is there or not
-	}
+	next.branches = r.inherited()
 	return next
 }
 

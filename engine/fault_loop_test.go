@@ -163,6 +163,7 @@ func newFaultBase(t *testing.T, rng *rand.Rand, seed uint64) *faultBase {
 	maps.Copy(b.states, r.states)
 	maps.DeleteFunc(b.states, func(l LSN, _ string) bool { return l > lsn })
 	b.acks = []ack{{0, lsn}}
+	b.branches = r.inherited()
 	return b
 }
 
@@ -202,6 +203,7 @@ func (b *faultBase) run(t *testing.T, kind faultKind, k, n int) *faulty {
 	f.what = fmt.Sprintf("operation %d %s\n%s\n", n, kind.name,
 		(&numbers{test: "TestFaultLoop", seed: b.seed}).reproduce(k*kindBase+n))
 	f.states, f.acks, f.told = maps.Clone(b.states), []ack{{0, b.acked(0)}}, b.acked(0)
+	f.branches = b.branches
 	f.mem.SetJournalLimit(64 << 20)
 	f.since = f.mem.Ops()
 	rule := kind.rule
