@@ -57,7 +57,7 @@ func always(rows func(*conn) [][]row.Value) func(*conn) ([][]row.Value, error) {
 	return func(c *conn) ([][]row.Value, error) { return rows(c), nil }
 }
 
-// registerAdmin registers the tables on a connection.
+// registerAdmin registers the tables, and the function among them, on a connection.
 func registerAdmin(c *conn) error {
 	for name, t := range adminTables {
 		m := vtab.EponymousModule{
@@ -77,7 +77,7 @@ func registerAdmin(c *conn) error {
 			return err
 		}
 	}
-	return nil
+	return registerClosure(c)
 }
 
 // order is carried out when the statement that gave it has ended, outside of SQLite

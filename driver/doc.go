@@ -128,8 +128,16 @@ LastInsertId:
 A row inserted into tidemark_branch_points makes a branch point, see below, and
 a row deleted removes one. RETURNING is refused there, as are OR IGNORE, OR REPLACE, ON
 CONFLICT, and a second row in one statement. Such writes take no part in transactions
-and are refused inside one. Raw reaches the store behind a *sql.Conn, through any
-wrapping, for Check, Metrics and Events.
+and are refused inside one.
+
+object_closure lists the objects that one leads to over the edges of the catalog, with
+the number of edges on the shortest way; the view catalog.dependency_closure says the
+same of all objects at once, which takes far longer:
+
+	SELECT object_id, depth FROM object_closure(17)
+
+Raw reaches the store behind a *sql.Conn, through any wrapping, for Check, Metrics and
+Events.
 
 # Timelines
 

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -43,6 +45,22 @@ func (s *Store) GenerationInfos() []GenerationInfo {
 		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Generation, b.Generation))
 	})
 	return infos
+}
+
+// ObjectClosure lists the object and all that it leads to in the catalog; see
+// catalog.ObjectClosure. A store in memory has no objects.
+func (s *Store) ObjectClosure(ctx context.Context, object int64) ([]catalog.Reached, error) {
+	if s.opts.Memory {
+		return nil, nil
+	}
+	if err := s.closed(); err != nil {
+		return nil, err
+	}
+	list, err := s.cat.ObjectClosure(ctx, object)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return list, nil
 }
 
 // TableInfo describes a table of a snapshot.
