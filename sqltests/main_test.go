@@ -1,6 +1,7 @@
 package sqltests
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -24,6 +25,15 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if text := os.Getenv("TIDEMARK_TEST_CHORE"); text != "" {
+		var c chore
+		err := json.Unmarshal([]byte(text), &c)
+		if err == nil {
+			err = childChore(c)
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
