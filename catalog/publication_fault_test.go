@@ -155,8 +155,13 @@ func TestPublicationCommits(t *testing.T) {
 // checkResolved resolves, and expects the head as it was.
 func checkResolved(t *testing.T, c *Catalog, before State, open bool) {
 	t.Helper()
+	checkResolvedBy(t, c, before, open, c.ResolvePublications)
+}
+
+func checkResolvedBy(t *testing.T, c *Catalog, before State, open bool, resolve func(context.Context) (int, error)) {
+	t.Helper()
 	for i := range 2 {
-		n, err := c.ResolvePublications(t.Context())
+		n, err := resolve(t.Context())
 		if err != nil || (n == 1) != (open && i == 0) {
 			t.Fatalf("resolved %d, %v", n, err)
 		}

@@ -173,7 +173,7 @@ func (b *backup) settleClosed(ctx context.Context, timeline string) (err error) 
 	if s := b.s.home.named(timeline); s != nil {
 		return b.settle(ctx, s)
 	}
-	s, err := b.s.OpenTimeline(ctx, timeline, Options{NoCompaction: true})
+	s, err := b.s.openTimeline(ctx, timeline, Options{NoCompaction: true}, true)
 	if errors.Is(err, ErrTimelineOpen) {
 		return nil // just now; the next look will meet it
 	}

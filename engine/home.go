@@ -35,41 +35,81 @@ type home struct {
 	book   sync.Mutex
 	stores []*Store        // that are open, or about to be, in the order they came
 	begun  map[*Store]bool // those that are open
+	brief  map[*Store]bool // those that are here for a piece of work, which others wait for
+	moved  chan struct{}   // closed, and replaced, when one was opened or has left
 	told   map[string]LSN  // what LOCK says of each timeline
 	ended  bool            // the last one has left, or is about to
 }
 
 func newHome(fs vfs.FS) *home {
-	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{}, begun: map[*Store]bool{}}
+	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{},
+		begun: map[*Store]bool{}, brief: map[*Store]bool{}, moved: make(chan struct{})}
 }
 
 // claim adds a store that is about to open. From now on collection asks it what it
-// holds, and no other one of its timeline can be opened.
-func (h *home) claim(s *Store) error {
+// holds, and no other one of its timeline can be opened. It waits for one that is brief,
+// and refuses with ErrTimelineOpen beside any other.
+func (h *home) claim(ctx context.Context, s *Store, brief bool) error {
+	for {
+		wait, err := h.tryClaim(s, brief)
+		if err != nil || wait == nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return fmt.Errorf("engine: waiting for timeline %q: %w", s.opts.Timeline, ctx.Err())
+		}
+	}
+}
+
+// tryClaim is claim that returns what to wait for.
+func (h *home) tryClaim(s *Store, brief bool) (wait <-chan struct{}, err error) {
 	h.book.Lock()
 	defer h.book.Unlock()
 	if h.ended {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	for _, o := range h.stores {
-		if o.opts.Timeline == s.opts.Timeline {
-			return fmt.Errorf("%w: %q", ErrTimelineOpen, s.opts.Timeline)
+		switch {
+		case o.opts.Timeline != s.opts.Timeline:
+		case h.brief[o]:
+			return h.moved, nil
+		default:
+			return nil, fmt.Errorf("%w: %q", ErrTimelineOpen, s.opts.Timeline)
 		}
 	}
 	h.stores = append(h.stores, s)
-	return nil
+	if brief {
+		h.brief[s] = true
+	}
+	return nil, nil
+}
+
+// unclaim takes a store out of the list. The caller holds book.
+func (h *home) unclaim(s *Store) {
+	h.stores = slices.DeleteFunc(h.stores, func(o *Store) bool { return o == s })
+	delete(h.begun, s)
+	delete(h.brief, s)
+	h.move()
+}
+
+// move wakes all who wait for a timeline. The caller holds book.
+func (h *home) move() {
+	close(h.moved)
+	h.moved = make(chan struct{})
 }
 
 // unopened does something to a timeline that is not open, and cannot be meanwhile.
-func (h *home) unopened(timeline string, do func() error) error {
+func (h *home) unopened(ctx context.Context, timeline string, do func() error) error {
 	stub := &Store{opts: Options{Timeline: timeline, Memory: true}, objects: newObjects(h.fs)}
-	if err := h.claim(stub); err != nil {
+	if err := h.claim(ctx, stub, true); err != nil {
 		return err
 	}
 	defer func() {
 		h.book.Lock()
 		defer h.book.Unlock()
-		h.stores = slices.DeleteFunc(h.stores, func(o *Store) bool { return o == stub })
+		h.unclaim(stub)
 	}()
 	return do()
 }
@@ -77,8 +117,7 @@ func (h *home) unopened(timeline string, do func() error) error {
 // leave takes a store away. The last one ends the home and closes it.
 func (h *home) leave(ctx context.Context, s *Store) error {
 	h.book.Lock()
-	h.stores = slices.DeleteFunc(h.stores, func(o *Store) bool { return o == s })
-	delete(h.begun, s)
+	h.unclaim(s)
 	delete(h.told, s.opts.Timeline)
 	if len(h.stores) > 0 || h.ended {
 		h.book.Unlock()
@@ -110,16 +149,27 @@ func (h *home) usable() []*Store {
 	return slices.DeleteFunc(slices.Clone(h.stores), func(s *Store) bool { return !h.begun[s] })
 }
 
-// named returns the open store of a timeline, nil when it is not open.
+// named returns the store of a timeline that is open for anybody, nil when there is none.
 func (h *home) named(timeline string) *Store {
+	s, _ := h.shared(timeline)
+	return s
+}
+
+// shared is named that also returns what to wait for while that store, if there is one,
+// is about to open or to close.
+func (h *home) shared(timeline string) (s *Store, wait <-chan struct{}) {
 	h.book.Lock()
 	defer h.book.Unlock()
 	for _, s := range h.stores {
-		if s.opts.Timeline == timeline && h.begun[s] {
-			return s
+		if s.opts.Timeline != timeline || h.brief[s] {
+			continue
 		}
+		if h.begun[s] && s.closed() == nil {
+			return s, nil
+		}
+		return nil, h.moved
 	}
-	return nil
+	return nil, nil
 }
 
 // opened notes that a store can be used.
@@ -127,6 +177,7 @@ func (h *home) opened(s *Store) {
 	h.book.Lock()
 	defer h.book.Unlock()
 	h.begun[s] = true
+	h.move()
 }
 
 // held lists the objects that states of this process may be read from although no

@@ -111,8 +111,13 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 
 // OpenTimeline opens another timeline of the store, in the same process and beside
 // this one: what one does, the other does not see. Dir, FS, Create and Shards of o are
-// this store's. ErrTimelineOpen refuses one that is open already.
-func (s *Store) OpenTimeline(ctx context.Context, name string, o Options) (_ *Store, err error) {
+// this store's. ErrTimelineOpen refuses one that is open already; one that is open only
+// for a piece of work is waited for, as long as ctx lasts.
+func (s *Store) OpenTimeline(ctx context.Context, name string, o Options) (*Store, error) {
+	return s.openTimeline(ctx, name, o, false)
+}
+
+func (s *Store) openTimeline(ctx context.Context, name string, o Options, brief bool) (_ *Store, err error) {
 	if err := s.refusal(); err != nil {
 		return nil, err
 	}
@@ -124,7 +129,7 @@ func (s *Store) OpenTimeline(ctx context.Context, name string, o Options) (_ *St
 		return nil, err
 	}
 	t := newStore(o.withDefaults(), s.home)
-	if err := s.home.claim(t); err != nil {
+	if err := s.home.claim(ctx, t, brief); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -132,6 +137,9 @@ func (s *Store) OpenTimeline(ctx context.Context, name string, o Options) (_ *St
 			err = errors.Join(err, t.abandon(ctx))
 		}
 	}()
+	if _, err := s.cat.ResolveTimeline(ctx, name); err != nil { // it may have been closed beside this one
+		return nil, fmt.Errorf("engine: %w", err)
+	}
 	state, err := s.cat.StateOf(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -214,7 +222,7 @@ func (s *Store) takeLock() error {
 		return fmt.Errorf("engine: locking: %w", err)
 	}
 	s.lock = lock
-	return s.home.claim(s)
+	return s.home.claim(context.Background(), s, false) // the only one yet
 }
 
 // findCatalog refuses a directory without a catalog before anything is made in

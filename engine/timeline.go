@@ -92,19 +92,44 @@ func (s *Store) ForkFrom(ctx context.Context, name, source string, lockTimeout t
 }
 
 // WithTimeline does something with a timeline of the store, which is opened for that
-// time if it is not open in this process.
+// time if it is not open in this process. Whoever opens the timeline meanwhile, or does
+// something with it, waits; so does this for the end of other such work. do is called
+// again when a store that others opened was closed before it had done anything: then it
+// returned ErrClosed.
 func (s *Store) WithTimeline(ctx context.Context, name string, do func(*Store) error) error {
 	if s.opts.Memory {
 		return ErrInMemory
 	}
-	if t := s.home.named(name); t != nil {
-		return do(t)
+	if name == s.opts.Timeline { // perhaps for a piece of work, which would wait for itself
+		return do(s)
 	}
-	t, err := s.OpenTimeline(ctx, name, Options{NoCompaction: true, MemoryBudget: s.opts.MemoryBudget, BudgetSource: s.opts.BudgetSource, GenerationSize: s.opts.GenerationSize})
-	if err != nil {
-		return err
+	o := Options{NoCompaction: true, MemoryBudget: s.opts.MemoryBudget, BudgetSource: s.opts.BudgetSource, GenerationSize: s.opts.GenerationSize}
+	for {
+		t, wait := s.home.shared(name)
+		if t != nil {
+			err := do(t)
+			if t.closed() == nil || !errors.Is(err, ErrClosed) {
+				return err
+			}
+			continue
+		}
+		if wait != nil {
+			select {
+			case <-wait:
+				continue
+			case <-ctx.Done():
+				return fmt.Errorf("engine: waiting for timeline %q: %w", name, ctx.Err())
+			}
+		}
+		t, err := s.openTimeline(ctx, name, o, true)
+		if errors.Is(err, ErrTimelineOpen) {
+			continue // just now
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(t), t.Close())
 	}
-	return errors.Join(do(t), t.Close())
 }
 
 // ForkBranchPoint makes a timeline that begins with the state of a branch point. An
@@ -127,7 +152,8 @@ func (s *Store) fork(ctx context.Context, r catalog.ForkRequest) (catalog.Timeli
 }
 
 // DropTimeline removes a timeline. Its files go as garbage does. The timeline main stays,
-// as does one that is open in this process (ErrTimelineOpen), and one that something
+// as does one that is open in this process (ErrTimelineOpen), but for a piece of work of
+// [Store.WithTimeline], whose end it waits for, and one that something
 // needs (catalog.ErrInUse): a timeline that was forked from it, a branch point that was
 // made on it.
 func (s *Store) DropTimeline(ctx context.Context, name string) error {
@@ -136,7 +162,7 @@ func (s *Store) DropTimeline(ctx context.Context, name string) error {
 		return err
 	}
 	defer done()
-	err = s.home.unopened(name, func() error { return s.cat.DropTimeline(ctx, name) })
+	err = s.home.unopened(ctx, name, func() error { return s.cat.DropTimeline(ctx, name) })
 	if err != nil {
 		return withFull(fmt.Errorf("engine: timeline %q: %w", name, err))
 	}
