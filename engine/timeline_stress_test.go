@@ -1,102 +1,28 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
-	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 var stressTime = flag.Duration("timeline-stress", time.Second, "how long TestTimelineStress lets all go on at once")
 
-// deed is one commit of a timeline: a row that was set, or a restore.
-type deed struct {
-	lsn   LSN
-	rowid int64
-	value string
-	from  *point // of a restore
-}
-
-// point is a state of a timeline.
-type point struct {
-	line *story
-	lsn  LSN
-}
-
-// story is what was done on a timeline, in no order, on top of where it began.
-type story struct {
-	name  string
-	began *point
-	mu    sync.Mutex
-	deeds []deed
-}
-
-func (s *story) add(d deed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deeds = append(s.deeds, d)
-}
-
-// rows is the content at a point: the newest restore before it, or where the timeline
-// began, and what was written since.
-func (p *point) rows() map[int64]string {
-	if p == nil {
-		return map[int64]string{}
-	}
-	s := p.line
-	s.mu.Lock()
-	deeds := slices.Clone(s.deeds)
-	s.mu.Unlock()
-	slices.SortFunc(deeds, func(a, b deed) int { return cmp.Compare(a.lsn, b.lsn) })
-	rows := s.began.rows()
-	for _, d := range deeds {
-		switch {
-		case d.lsn > p.lsn:
-			return rows
-		case d.from != nil:
-			rows = d.from.rows()
-		default:
-			rows[d.rowid] = d.value
-		}
-	}
-	return rows
-}
-
-// contentRows reads the two tables, which must be equal.
-func contentRows(t testing.TB, s *Snapshot) map[int64]string {
-	t.Helper()
-	read := func(name string) map[int64]string {
-		rows := map[int64]string{}
-		o := s.Schema().Lookup(name)
-		if o == nil {
-			t.Errorf("no table %s", name)
-			return rows
-		}
-		must(t, s.Table(o.Table.ID).each(func(rowid int64, rec row.Record) { rows[rowid] = string(rec) }))
-		return rows
-	}
-	a, k := read("a"), read("k")
-	if fmt.Sprint(a) != fmt.Sprint(k) {
-		t.Errorf("commit %d: the tables differ:\n%v\n%v", s.LSN(), a, k)
-	}
-	return a
-}
-
 // Rows are written on several timelines while these are forked, restored, branched,
-// compacted, collected and backed up: afterwards, and after an open, every timeline,
-// branch point and backup holds what the story of its commits says.
+// compacted, collected and backed up: afterwards, and after an open, every timeline and
+// branch point holds what the story of its commits says, and so does what every backup
+// was restored to meanwhile.
 func TestTimelineStress(t *testing.T) { overShards(t, timelineStress) }
 
 func timelineStress(t *testing.T, shards int) {
@@ -113,6 +39,7 @@ func timelineStress(t *testing.T, shards int) {
 	stores := map[*story]*Store{main: s, dev: openTimeline(t, s, "dev", o)}
 	var mu sync.Mutex
 	points := map[string]*point{}
+	made := map[string]*point{} // those that were deleted, too
 	some := func(rng *rand.Rand) (string, *point) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -163,6 +90,7 @@ func timelineStress(t *testing.T, shards int) {
 					}
 					mu.Lock()
 					points[name] = &point{line, LSN(b.LSN)}
+					made[name] = points[name]
 					mu.Unlock()
 				case 2:
 					name, p := some(rng)
@@ -213,13 +141,14 @@ func timelineStress(t *testing.T, shards int) {
 				t.Error(err)
 				return
 			}
-			forks[name] = &point{dev, LSN(made.LSN)}
+			forks[name] = forkedRows(t, s, &story{name: name, began: &point{dev, LSN(made.LSN)}}, o)
 		}
 	})
-	backup := filepath.Join(t.TempDir(), "backup")
+	var copies []copied
 	group.Go(func() {
-		if err := s.Backup(context.Background(), backup, nil); err != nil {
-			t.Errorf("backup: %v", err)
+		dir := t.TempDir()
+		for n := 0; n == 0 || ctx.Err() == nil; n++ {
+			copies = append(copies, backedUp(t, s, stores[dev], filepath.Join(dir, fmt.Sprint(n)))...)
 		}
 	})
 	group.Wait()
@@ -230,6 +159,17 @@ func timelineStress(t *testing.T, shards int) {
 	}
 	for name, p := range forks {
 		last[name] = p
+	}
+	for _, c := range copies {
+		p := made[c.name]
+		if line := last[c.name]; p == nil && line != nil {
+			p = &point{line.line, c.lsn}
+		}
+		if p == nil || p.lsn != c.lsn {
+			t.Errorf("a backup has %q at commit %d: %v", c.name, c.lsn, p)
+		} else if want := fmt.Sprint(p.rows()); c.rows != want {
+			t.Errorf("a backup of commit %d of %s holds\n%.900s\nnot\n%.900s", c.lsn, c.name, c.rows, want)
+		}
 	}
 	holds := func(what string, s *Snapshot, p *point) {
 		t.Helper()
@@ -261,6 +201,115 @@ func timelineStress(t *testing.T, shards int) {
 		s, err = Open(t.Context(), o)
 		must(t, err)
 	}
-	t.Logf("commits %d and %d, %d branch points, %d forks", last["main"].lsn, last["dev"].lsn, len(points), len(forks))
+	restores := 0
+	for line := range stores {
+		for _, d := range line.deeds {
+			if d.from != nil {
+				restores++
+			}
+		}
+	}
+	t.Logf("seed %d: commits %d and %d, %d of them restores; %d branch points, %d of them left, %d forks, %d states of backups",
+		*crashSeed, last["main"].lsn, last["dev"].lsn, restores, len(made), len(points), len(forks), len(copies))
+	if *stressTime >= 10*time.Second && (restores == 0 || len(copies) < 4 || len(forks) == 0) {
+		t.Error("that was not much")
+	}
 	must(t, s.Close())
+}
+
+// forkedRows writes rows on a fork, which is opened for that, beside all the others.
+func forkedRows(t *testing.T, s *Store, line *story, o Options) *point {
+	fork, err := s.OpenTimeline(context.Background(), line.name, o)
+	for ; errors.Is(err, ErrTimelineOpen); fork, err = s.OpenTimeline(context.Background(), line.name, o) {
+		time.Sleep(time.Millisecond) // a backup has it
+	}
+	if err != nil {
+		t.Error(err)
+		return line.began
+	}
+	for id := range int64(9) {
+		rec := testRecord(id, line.name)
+		lsn, err := tryUpdate(fork, func(tx *Tx) error {
+			return errors.Join(put("a", id, id, line.name)(tx), put("k", id, id, line.name)(tx))
+		})
+		if err == nil {
+			err = fork.WaitDurable(context.Background(), lsn)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		line.add(deed{lsn: lsn, rowid: id, value: string(rec)})
+	}
+	p := &point{line, fork.Durable().LSN()}
+	if err := fork.Close(); err != nil {
+		t.Error(err)
+	}
+	return p
+}
+
+// copied is a state that a backup had, of a timeline or a branch point.
+type copied struct {
+	name string
+	lsn  LSN
+	rows string
+}
+
+// backedUp makes a backup and a store of it, and reads all its states.
+func backedUp(t *testing.T, s, dev *Store, dir string) (list []copied) {
+	ctx := context.Background()
+	acked := map[string]LSN{"main": s.Durable().LSN(), "dev": dev.Durable().LSN()}
+	store := dir + "-restored"
+	if err := errors.Join(s.Backup(ctx, dir, nil), Restore(ctx, dir, store, nil)); err != nil {
+		t.Errorf("backup: %v", err)
+		return nil
+	}
+	o := Options{Dir: store, NoCompaction: true}
+	r, err := Open(ctx, o)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	lines, err := r.Timelines(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, l := range lines {
+		line := r
+		if l.Name != "main" {
+			if line, err = r.OpenTimeline(ctx, l.Name, o); err != nil {
+				t.Error(err)
+				continue
+			}
+		}
+		checkStore(t, line)
+		list = append(list, copied{l.Name, line.Durable().LSN(), fmt.Sprint(contentRows(t, line.Durable()))})
+		if lsn := line.Durable().LSN(); lsn < acked[l.Name] {
+			t.Errorf("a backup has timeline %s up to commit %d, acknowledged before were %d", l.Name, lsn, acked[l.Name])
+		}
+		delete(acked, l.Name)
+		if line != r {
+			if err := line.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if len(acked) > 0 {
+		t.Errorf("a backup has no timelines %v", acked)
+	}
+	points, err := r.BranchPoints(ctx)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, b := range points {
+		snap, err := r.At(ctx, b.Name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		list = append(list, copied{b.Name, snap.LSN(), fmt.Sprint(contentRows(t, snap))})
+	}
+	if err := errors.Join(r.Close(), os.RemoveAll(dir), os.RemoveAll(store)); err != nil {
+		t.Error(err)
+	}
+	return list
 }
