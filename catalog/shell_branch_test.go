@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"regexp"
 	"testing"
 )
 
@@ -28,17 +26,8 @@ func inspected(t *testing.T) (c *Catalog, l *log, s Session, p Pin, b BranchPoin
 // stand there: through the linked SQLite, and in the machine's shell if it has one.
 func TestDocumentedQueries(t *testing.T) {
 	c, _, _, _, _ := inspected(t)
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	queries := regexp.MustCompile(`(?m)^//\t(SELECT .*;)$`).FindAllSubmatch(text, -1)
-	if len(queries) != 10 {
-		t.Fatalf("%d queries", len(queries))
-	}
 	_, noShell := exec.LookPath("sqlite3")
-	for _, q := range queries {
-		query := string(q[1])
+	for _, query := range documented(t) {
 		rows, err := c.reads.QueryContext(t.Context(), query)
 		if err != nil {
 			t.Errorf("%s: %v", query, err)

@@ -27,7 +27,7 @@ func TestTimelineStress(t *testing.T) { overShards(t, timelineStress) }
 
 func timelineStress(t *testing.T, shards int) {
 	ctx := t.Context()
-	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 8 << 10, CompactFloor: 32 << 10, Create: true, Events: nothingFails(t)}
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 16 << 10, CompactFloor: 48 << 10, Create: true, Events: nothingFails(t)}
 	s, err := Open(ctx, o)
 	must(t, err)
 	lsn := update(t, s, all(createTable("a"), createKeys("k", 2)))
@@ -50,6 +50,7 @@ func timelineStress(t *testing.T, shards int) {
 		}
 		return "", nil
 	}
+	start := time.Now()
 	ctx, stop := context.WithTimeout(ctx, *stressTime)
 	defer stop()
 	var group sync.WaitGroup
@@ -58,6 +59,7 @@ func timelineStress(t *testing.T, shards int) {
 			group.Go(func() {
 				rng := rand.New(rand.NewPCG(*crashSeed, w))
 				for n := 0; ctx.Err() == nil; n++ {
+					time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // leaves room for what takes longer
 					id := int64(rng.IntN(40))
 					value := fmt.Sprintf("%s %d %d %s", line.name, w, n, strings.Repeat("x", rng.IntN(100)))
 					rec := testRecord(id, value)
@@ -152,6 +154,7 @@ func timelineStress(t *testing.T, shards int) {
 		}
 	})
 	group.Wait()
+	t.Logf("after %s all have ended", time.Since(start).Round(time.Second))
 	last := map[string]*point{}
 	for line, store := range stores {
 		wait(t, store, store.Head().LSN())
