@@ -110,6 +110,35 @@ func TestRotationPublishes(t *testing.T) {
 	})
 }
 
+// TestPublicationTakesNoWriteLock: a cut is sealed and published, and files of another
+// are made, while one transaction has the write lock all the time.
+func TestPublicationTakesNoWriteLock(t *testing.T) {
+	overShards(t, func(t *testing.T, shards int) {
+		s := openStore(t, Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 1 << 10, NoCompaction: true})
+		wait(t, s, update(t, s, createTable("t")))
+		must(t, s.Checkpoint(t.Context(), nil))
+		before := s.Metrics()
+		var tx *Tx
+		for i := int64(0); ; i++ {
+			var err error
+			tx, err = s.Begin(t.Context()) // rotates first when a file is full
+			must(t, err)
+			if s.Metrics().Rotations > before.Rotations {
+				break
+			}
+			must(t, put("t", i, i, strings.Repeat("x", 300))(tx))
+			must(t, tx.Prepare())
+			wait(t, s, tx.Commit())
+		}
+		eventually(t, "the cut to be published", func() bool { return s.Metrics().Publications > before.Publications })
+		if lsn := s.Head().LSN(); lsn != tx.From().LSN() {
+			t.Errorf("commit %d was appended while the transaction had the lock, from %d on", lsn, tx.From().LSN())
+		}
+		tx.Rollback()
+		checkHead(t, s)
+	})
+}
+
 // TestPublicationFaults fails every catalog commit of a checkpoint, with and
 // without doing it. The store goes on as far as its catalog does; the next open
 // finds the old head or the new one, and has every row.
