@@ -67,7 +67,7 @@ func (c *Catalog) Close(ctx context.Context) error {
 	}
 	err := c.reads.Close()
 	if c.writes != nil {
-		if healthy {
+		if healthy && !c.options.ReadOnly {
 			err = errors.Join(err, checkpoint(ctx, c.writes))
 		}
 		err = errors.Join(err, c.writes.Close())
@@ -129,7 +129,7 @@ func (c *Catalog) openWriter(ctx context.Context) error {
 
 // openReaders opens the pool of reading connections.
 func (c *Catalog) openReaders() error {
-	db, err := openPool(c.options.Dir, reading, c.options.BusyTimeout, c.handle)
+	db, err := openPool(c.options.Dir, c.options.reads(), c.options.BusyTimeout, c.handle)
 	if err != nil {
 		return err
 	}

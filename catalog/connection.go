@@ -23,6 +23,7 @@ type access int
 const (
 	reading access = iota // mode=ro
 	writing               // mode=rw, BEGIN IMMEDIATE
+	frozen                // mode=ro of a file that nobody can write
 )
 
 // pragma is a setting that is made, where it can be, and read back.
@@ -46,6 +47,9 @@ func settings(a access) []pragma {
 	if a == writing {
 		// WAL is persistent in the file; setting it again is a no-op. The checkpoint bound is SQLite's default, made explicit.
 		return append(list, pragma{"journal_mode", "WAL", "wal"}, pragma{"wal_autocheckpoint", "1000", "1000"})
+	}
+	if a == frozen { // SQLite does not look for a log
+		return append(list, pragma{"query_only", "ON", "1"})
 	}
 	return append(list, pragma{"journal_mode", "", "wal"}, pragma{"query_only", "ON", "1"})
 }
@@ -89,6 +93,9 @@ func dataSource(dir string, a access, busy time.Duration) (string, error) {
 		"_busy_timeout": {strconv.FormatInt(max(busy.Milliseconds(), 1), 10)},
 		"_defensive":    {"1"},
 		"_dqs":          {"0"},
+	}
+	if a == frozen {
+		query.Set("immutable", "1")
 	}
 	uri := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	return uri.String(), nil
@@ -240,7 +247,7 @@ func (t *guardedTx) Commit() error {
 		_, err := t.conn.ExecContext(context.Background(), "COMMIT", nil)
 		return err
 	}
-	if t.conn.access == reading {
+	if t.conn.access != writing {
 		return run()
 	}
 	err := t.conn.handle.commit(t.name, run)

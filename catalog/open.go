@@ -32,6 +32,9 @@ func (c *Catalog) open(ctx context.Context) error {
 	if o.ReadOnly && o.Create {
 		return refuse(CodeReadOnly, "open", "a read-only open creates nothing")
 	}
+	if (o.Pins || o.Immutable) && (!o.ReadOnly || o.Pins && o.Immutable) {
+		return refuse(CodeReadOnly, "open", "Pins and Immutable are two ways of ReadOnly")
+	}
 	version, _ := o.library()
 	if err := checkLibrary(version); err != nil {
 		return err
@@ -59,6 +62,11 @@ func (c *Catalog) open(ctx context.Context) error {
 		}
 	}
 	c.current.Store(&Info{Policy: DefaultPolicy(), Version: latest, SQLiteVersion: version})
+	if o.Pins {
+		if err := c.openWriter(ctx); err != nil {
+			return err
+		}
+	}
 	if !o.ReadOnly {
 		if err := c.openWriter(ctx); err != nil {
 			return err

@@ -20,6 +20,14 @@ type Options struct {
 	ReadOnly bool   // never writes; refuses a catalog that needs a migration
 	Create   bool   // create when missing, finish an interrupted creation
 
+	// Pins, with ReadOnly, lets the handle open a session and pin for it, as a
+	// process does that reads beside the one that writes. It writes nothing else.
+	Pins bool
+	// Immutable, with ReadOnly, opens a catalog that nobody can write: SQLite takes
+	// no lock and makes no file, and looks for no write-ahead log. The caller knows
+	// that there is none, or an empty one, and that no writer lives.
+	Immutable bool
+
 	// BusyTimeout bounds the wait for another connection's write lock. Default 5 s.
 	BusyTimeout time.Duration
 	// Now is the clock of created_at and opened_at columns. Default time.Now.
@@ -66,3 +74,11 @@ func (o Options) withDefaults() Options {
 
 // timestamp formats a time for a *_at column.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000000Z") }
+
+// reads is how connections are opened that only read.
+func (o *Options) reads() access {
+	if o.Immutable {
+		return frozen
+	}
+	return reading
+}

@@ -24,7 +24,7 @@ type probed struct {
 // probe reads the file read-only. A crash in the first moments of a creation
 // can leave a rollback journal, which only a writing connection can roll back.
 func probe(ctx context.Context, o *Options) (probed, error) {
-	found, err := probeWith(ctx, o, reading)
+	found, err := probeWith(ctx, o, o.reads())
 	if code, _ := classify(err); err != nil && !o.ReadOnly && (code == CodeReadOnly || code == CodeIO) {
 		found, err = probeWith(ctx, o, writing)
 	}

@@ -63,13 +63,9 @@ func (s *Session) over() bool { return s.State == SessionClosed || s.State == Se
 // OpenSession records a process that is going to pin. Its id is never used again.
 func (c *Catalog) OpenSession(ctx context.Context, p Process) (Session, error) {
 	s := Session{Process: p, State: SessionLive, StartedAt: timestamp(c.options.Now())}
-	err := c.write(ctx, "open-session", func(ctx context.Context, tx *writeTx) (err error) {
-		if s.ID, err = tx.newID(ctx); err != nil {
+	err := c.write(ctx, "open-session", func(ctx context.Context, tx *writeTx) error {
+		if err := s.insert(ctx, tx); err != nil {
 			return err
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO sessions(session_id, boot_id, pid, pid_namespace, start_ticks, started_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			s.ID, p.BootID, p.PID, p.PIDNamespace, p.StartTicks, s.StartedAt); err != nil {
-			return fmt.Errorf("sessions: %w", err)
 		}
 		return prune(ctx, tx, []byte("open-session"), func() error { return pruneSessions(ctx, tx) })
 	})
@@ -77,6 +73,19 @@ func (c *Catalog) OpenSession(ctx context.Context, p Process) (Session, error) {
 		return Session{}, err
 	}
 	return s, nil
+}
+
+// insert gives a session its id and writes it.
+func (s *Session) insert(ctx context.Context, tx *writeTx) (err error) {
+	if s.ID, err = tx.newID(ctx); err != nil {
+		return err
+	}
+	p := &s.Process
+	if _, err := tx.ExecContext(ctx, `INSERT INTO sessions(session_id, boot_id, pid, pid_namespace, start_ticks, started_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		s.ID, p.BootID, p.PID, p.PIDNamespace, p.StartTicks, s.StartedAt); err != nil {
+		return fmt.Errorf("sessions: %w", err)
+	}
+	return nil
 }
 
 // pruneSessions removes the oldest sessions that are over beyond those kept.

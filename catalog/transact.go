@@ -33,7 +33,7 @@ func (c *Catalog) write(ctx context.Context, op string, fn func(ctx context.Cont
 
 // lock takes the writer's place, waiting on ctx.
 func (c *Catalog) lock(ctx context.Context, op string) (unlock func(), err error) {
-	if c.options.ReadOnly {
+	if c.options.ReadOnly && !(c.options.Pins && readersOps[op]) {
 		return nil, &Error{Code: CodeReadOnly, Op: op, Err: errors.New("the store is open read-only")}
 	}
 	select {

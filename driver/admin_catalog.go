@@ -3,14 +3,14 @@ package driver
 import "github.com/tidemarkdb/tidemark/engine/row"
 
 const (
-	sessionColumns = "session_id INT, state TEXT, boot_id TEXT, pid_namespace INT, pid INT, start_ticks INT, started_at TEXT, ended_at TEXT, death_evidence TEXT"
+	sessionColumns = "session_id INT, state TEXT, boot_id TEXT, pid_namespace INT, pid INT, start_ticks INT, started_at TEXT, ended_at TEXT, death_evidence TEXT, observed_heartbeat TEXT"
 	pinColumns     = "owner_id INT, session_id INT, session_state TEXT, pid INT, representation_id INT, lsn INT, objects INT, since TEXT"
 )
 
 // sessionRows are the rows of tidemark_sessions, oldest first: the read-only
 // processes that the catalog knows of.
 func sessionRows(c *conn) ([][]row.Value, error) {
-	return c.catalogRows(`SELECT session_id, state, boot_id, pid_namespace, pid, start_ticks, started_at, ended_at, death_evidence
+	return c.catalogRows(`SELECT session_id, state, boot_id, pid_namespace, pid, start_ticks, started_at, ended_at, death_evidence, observed_heartbeat
 		FROM catalog.sessions ORDER BY session_id`)
 }
 

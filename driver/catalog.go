@@ -24,6 +24,9 @@ func (c *conn) attachCatalog() error {
 		path = "/" + path
 	}
 	uri := "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=ro"
+	if c.store.Immutable() {
+		uri += "&immutable=1"
+	}
 	return c.ownExec("PRAGMA busy_timeout=5000; ATTACH " + sqltext.QuoteText(uri) + " AS catalog")
 }
 

@@ -101,6 +101,9 @@ const (
 	maxGenerationSize     = 1 << 40
 )
 
+// readOnlyMode is the Mode that writes nothing.
+const readOnlyMode = "ro"
+
 // noWait is how BusyTimeout says that the lock is not waited for.
 const noWait = time.Duration(-1)
 
@@ -171,6 +174,10 @@ func (c Config) Validate() error {
 	case c.Path == "" && c.Timeline != catalog.MainTimeline:
 		e := newError("open", ErrMisuse, "timeline=%s without a path: a store in memory has one timeline", c.Timeline)
 		e.Hint = "name the directory of a store, or leave out timeline"
+		return e
+	case c.Path == "" && c.Mode == readOnlyMode:
+		e := newError("open", ErrMisuse, "mode=%s without a path: a store in memory begins empty", readOnlyMode)
+		e.Hint = "name the directory of a store, or leave out mode"
 		return e
 	case c.Path == "" && c.FS != nil:
 		return configError("path", "", "the directory of a store, which Config.FS needs")

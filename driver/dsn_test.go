@@ -83,7 +83,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		words []string
 	}{
 		{":memory:", false, []string{":memory:", "ephemeral=1"}},
-		{"d?mode=ro", true, []string{"mode=ro"}},
+		{"?ephemeral=1&mode=ro", false, []string{"mode=ro", "path"}},
 		{"d?mode=memory", false, []string{"mode", "memory", "rwc", "rw"}},
 		{"d?mode", false, []string{"mode", "rwc", "rw"}},
 		{"d?Mode=rw", false, []string{"unknown key Mode", "busy_timeout", "time_zone"}},
@@ -194,7 +194,7 @@ func TestValidate(t *testing.T) {
 	for _, c := range []Config{
 		{Path: ":memory:"},
 		{Path: "d", Ephemeral: true},
-		{Path: "d", Mode: "ro"},
+		{Ephemeral: true, Mode: "ro"},
 		{Path: "d", Sync: "yes"},
 		{Path: "d", Txlock: "exclusive"},
 		{Path: "d", ForeignKeys: "deferred"},

@@ -69,6 +69,10 @@ func wrapError(op string, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrPoisoned):
 		return coded(op, ErrIO, err, "writes are refused until the store is closed and opened again")
+	case errors.Is(err, engine.ErrReadOnly):
+		return coded(op, ErrReadOnly, withText(ErrReadOnly.Error(), err), "mode=ro in the DSN only reads")
+	case errors.Is(err, engine.ErrUnwritable):
+		return coded(op, ErrCantOpen, err, "")
 	case errors.Is(err, engine.ErrFull):
 		return coded(op, ErrFull, withText(ErrFull.Error(), err), "")
 	case errors.Is(err, engine.ErrTooLarge):

@@ -19,6 +19,7 @@ import (
 type instance struct {
 	key      string // real path of the directory, or a name that is no path
 	timeline string
+	readOnly bool  // it reads beside whoever writes, which may be another instance
 	memory   bool  // the store has no directory
 	token    int64 // names the instance within the process
 	events   *eventHub
@@ -53,8 +54,12 @@ type registry struct {
 	last int64 // token
 }
 
-// address is a timeline of a directory.
-type address struct{ path, timeline string }
+// address is a timeline of a directory, as it is open. One that is open read-only and
+// one that is open to be written share nothing, just as if they were of two processes.
+type address struct {
+	path, timeline string
+	readOnly       bool
+}
 
 var instances = registry{open: map[address]*instance{}}
 
@@ -68,7 +73,8 @@ func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
 		}
 	}
 	for {
-		inst := r.take(key, cfg.withDefaults().Timeline)
+		full := cfg.withDefaults()
+		inst := r.take(address{key, full.Timeline, full.Mode == readOnlyMode})
 		inst.mu.Lock()
 		if inst.state == instanceClosed { // it was closing while we waited
 			inst.mu.Unlock()
@@ -89,22 +95,22 @@ func (r *registry) acquire(ctx context.Context, cfg Config) (*instance, error) {
 
 // take returns the instance of a timeline, a new one when there is none, with
 // one more reference. Without a directory it is always a new one.
-func (r *registry) take(key, timeline string) *instance {
+func (r *registry) take(want address) *instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	inst := r.open[address{key, timeline}]
+	inst := r.open[want]
 	if inst == nil {
 		r.last++
-		inst = &instance{key: key, timeline: timeline, token: r.last, events: newEventHub(), mu: new(sync.Mutex)}
-		if key == "" {
+		inst = &instance{key: want.path, timeline: want.timeline, readOnly: want.readOnly, token: r.last, events: newEventHub(), mu: new(sync.Mutex)}
+		if inst.key == "" {
 			inst.key, inst.memory = fmt.Sprintf("memory %d", r.last), true
 		}
 		for at, other := range r.open {
-			if at.path == inst.key {
+			if at.path == inst.key && at.readOnly == inst.readOnly {
 				inst.mu = other.mu
 			}
 		}
-		r.open[address{inst.key, timeline}] = inst
+		r.open[inst.address()] = inst
 	}
 	inst.refs++
 	return inst
@@ -116,7 +122,7 @@ func (r *registry) beside(inst *instance) (found *instance) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for at, other := range r.open {
-		if at.path != inst.key || other == inst || other.state != instanceOpen {
+		if at.path != inst.key || at.readOnly || other == inst || other.state != instanceOpen {
 			continue
 		}
 		if found = other; other.store.Poisoned() == nil {
@@ -144,7 +150,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		return inst.openMemory(ctx, cfg)
 	}
 	full := cfg.withDefaults()
-	if other := instances.beside(inst); other != nil {
+	if other := instances.beside(inst); other != nil && !inst.readOnly {
 		return inst.openBeside(ctx, cfg, other)
 	}
 	full.MemoryBudget, inst.budget = memoryBudget(cfg)
@@ -154,6 +160,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		BudgetSource:   inst.budget,
 		Dir:            inst.key,
 		FS:             full.FS,
+		ReadOnly:       inst.readOnly,
 		Create:         full.Mode == "rwc" && full.At == "" && full.Timeline == catalog.MainTimeline,
 		GenerationSize: full.GenerationSize,
 		Sync:           syncMode(full.Sync),
@@ -232,6 +239,9 @@ func (inst *instance) openMemory(ctx context.Context, cfg Config) error {
 // catalogName names the catalog of a store in memory within the process.
 func (inst *instance) catalogName() string { return fmt.Sprintf("tidemark-%d", inst.token) }
 
+// address is where the registry has the instance.
+func (inst *instance) address() address { return address{inst.key, inst.timeline, inst.readOnly} }
+
 // place is where the store is, for messages.
 func (inst *instance) place() string {
 	if inst.memory {
@@ -294,7 +304,7 @@ func (inst *instance) release() error {
 	inst.events.close()
 	instances.mu.Lock()
 	defer instances.mu.Unlock()
-	delete(instances.open, address{inst.key, inst.timeline}) // whoever waits on mu starts over with a new one
+	delete(instances.open, inst.address()) // whoever waits on mu starts over with a new one
 	return err
 }
 

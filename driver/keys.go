@@ -87,7 +87,7 @@ var keys = func() []configKey {
 			get:   func(c *Config) string { return c.Timeline },
 			set:   func(c *Config, v string) error { c.Timeline = v; return nil },
 		},
-		word("mode", func(c *Config) *string { return &c.Mode }, []string{"rwc", "rw"}, []string{"ro"}),
+		word("mode", func(c *Config) *string { return &c.Mode }, []string{"rwc", "rw", readOnlyMode}, nil),
 		sync,
 		{
 			name: "busy_timeout", hint: "a duration such as 5s, or milliseconds, not negative",

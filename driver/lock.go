@@ -158,10 +158,19 @@ func (c *conn) refuseWrite() error {
 		e := newError("", ErrReadOnly, "%w", errReadOnlyTx.Err)
 		e.Hint = "at=" + c.sh.cfg.At + " in the DSN reads a branch point"
 		return e
+	case c.sh.inst.readOnly:
+		return errReadOnlyStore()
 	case c.tx.readOnly:
 		return errReadOnlyTx
 	}
 	return nil
+}
+
+// errReadOnlyStore refuses a write with mode=ro.
+func errReadOnlyStore() *Error {
+	e := newError("", ErrReadOnly, "%w", errReadOnlyTx.Err)
+	e.Hint = "mode=ro in the DSN only reads"
+	return e
 }
 
 // errReadOnlyTx refuses a write in a read-only transaction.

@@ -260,6 +260,9 @@ func (c *conn) checksElsewhere(p *piece, arg string) (direct bool, err error) {
 
 // pragmaCheck reads every file of the store.
 func (c *conn) pragmaCheck(ctx context.Context, name string) (answer, error) {
+	if c.sh.inst.readOnly {
+		return answer{}, errReadOnlyCheck()
+	}
 	a := answer{labels: []string{name}}
 	err := c.store.Check(ctx, func(f engine.Finding) {
 		a.rows = append(a.rows, []row.Value{row.TextValue(f.String())})

@@ -88,14 +88,30 @@ func (c *conn) acquire(ctx context.Context, a access) error {
 	if a == toWrite {
 		return c.lock(ctx, c.reads.active > 0)
 	}
+	if err := c.look(ctx); err != nil {
+		return err
+	}
 	if c.reads.active == 0 {
 		c.pin(c.durable())
 	}
 	return c.refresh(c.reads.snap.Schema())
 }
 
+// look has a store that another process writes come to the newest durable state.
+func (c *conn) look(ctx context.Context) error {
+	if c.sh.at != nil || c.reads.active > 0 {
+		return nil
+	}
+	return c.store.Refresh(ctx)
+}
+
 // acquireFirst fixes lock and snapshot for the first statement of a transaction.
 func (c *conn) acquireFirst(ctx context.Context, a access) error {
+	if a == toRead {
+		if err := c.look(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case a == toWrite:
 		return c.lock(ctx, c.reads.active > 0)

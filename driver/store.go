@@ -37,7 +37,17 @@ func (s *Store) Check(ctx context.Context, found func(Finding), progress Progres
 	if err != nil {
 		return err
 	}
+	if s.inst.readOnly {
+		return errReadOnlyCheck()
+	}
 	return wrapError("check", store.Check(ctx, found, progress))
+}
+
+// errReadOnlyCheck refuses a check with mode=ro.
+func errReadOnlyCheck() *Error {
+	e := newError("check", ErrMisuse, "a store that is open with mode=ro is not checked: what is read of it was")
+	e.Hint = "the process that writes it checks it, or tidemark check when there is none"
+	return e
 }
 
 // CheckFiles reads every file of a store that cannot be opened because it is

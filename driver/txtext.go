@@ -37,7 +37,9 @@ func (c *conn) transact(ctx context.Context, s *sqltext.Stmt) error {
 }
 
 // beginsImmediate says what a BEGIN asks for that says nothing.
-func (c *conn) beginsImmediate() bool { return c.sh.cfg.Txlock == "immediate" && c.sh.at == nil }
+func (c *conn) beginsImmediate() bool {
+	return c.sh.cfg.Txlock == "immediate" && c.sh.at == nil && !c.sh.inst.readOnly
+}
 
 // begin opens a transaction. It is held back until a statement needs it, unless
 // it asks for the write lock at once.

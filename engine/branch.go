@@ -94,6 +94,9 @@ func (s *Store) beginWork() (done func(), err error) {
 	if s.opts.Memory {
 		return nil, ErrInMemory
 	}
+	if s.reader != nil {
+		return nil, ErrReadOnly
+	}
 	if err := s.Poisoned(); err != nil {
 		return nil, err
 	}

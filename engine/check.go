@@ -91,6 +91,9 @@ func (s *Store) Check(ctx context.Context, report func(Finding), progress func(d
 	// Sealing changes files under the reader: it waits until Check is done.
 	s.sealing.RLock()
 	defer s.sealing.RUnlock()
+	if s.reader != nil {
+		return ErrReadOnly
+	}
 	if err := s.closed(); err != nil {
 		return err
 	}

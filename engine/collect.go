@@ -119,6 +119,9 @@ func (s *Store) addHeld(list map[int64]bool) {
 
 // sweepAtOpen removes what an earlier process left.
 func (s *Store) sweepAtOpen(ctx context.Context) {
+	if _, err := s.cat.Reap(ctx, nil); err != nil { // then their files stay
+		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: looking for readers that are gone: %w", err)})
+	}
 	if _, err := s.sweep(ctx, s.home.held); err != nil {
 		s.mu.Lock()
 		s.compactor.failed = true

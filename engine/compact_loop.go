@@ -14,6 +14,7 @@ type compactor struct {
 	limits compactLimits
 	wake   chan struct{} // of the goroutine; holds one word
 	left   *repointing   // what has to be read from the base yet; guarded by turn
+	pins   []int64       // of readers, by owner, when the goroutine looked last; its own
 	turn   chan struct{} // holds a word while there is a compaction
 
 	// Guarded by Store.mu.
@@ -53,12 +54,16 @@ func (s *Store) compactLoop() {
 			s.compactNow()
 		}
 		s.repointLeft()
-		swept, err := s.sweepReleased()
+		pinned, err := s.reapReaders(s.untilClose)
+		swept := 0
+		if err == nil {
+			swept, err = s.sweepReleased()
+		}
 		if err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
 			s.event(Event{Kind: EventBackgroundFailed, Err: err})
 		}
 		s.mu.Lock()
-		waiting := len(s.replaced) > 0 || s.compactor.failed || s.histories.some()
+		waiting := pinned || len(s.replaced) > 0 || s.compactor.failed || s.histories.some()
 		s.mu.Unlock()
 		waiting = waiting && !errors.Is(err, catalog.ErrPoisoned) // else only a reopen helps
 		// What cannot go yet is looked at less and less often.

@@ -31,6 +31,8 @@ var ErrJob = errors.New("engine: no such job")
 
 // Errors of writing. Nothing of the transaction happened, unless said so.
 var (
+	// ErrReadOnly: the store is open read-only.
+	ErrReadOnly = errors.New("engine: the store is open read-only")
 	// ErrBusy: the write lock is taken (TryBegin), or a transaction is open (Close).
 	ErrBusy = errors.New("engine: a write transaction is open")
 	// ErrNotReady: the next file of the log is still being made, which does not

@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // GC removes every file that nothing needs: no head, branch point, pin or job
 // reaches it, and no snapshot of this process can be read from it. Removals that
@@ -35,6 +38,9 @@ func (s *Store) jobContext(ctx context.Context) (_ context.Context, cancel func(
 }
 
 func (s *Store) gcAll(ctx context.Context, progress func(done, total int64)) error {
+	if _, err := s.cat.Reap(ctx, nil); err != nil {
+		return fmt.Errorf("engine: looking for readers that are gone: %w", err)
+	}
 	plan, err := s.PlanGC(ctx)
 	if err != nil {
 		return err

@@ -81,7 +81,15 @@ func (s *Store) at(ctx context.Context, name string) (*root, error) {
 // readPast reads a history for all who wait for it.
 func (s *Store) readPast(ctx context.Context, p *past, b catalog.BranchPoint) (r *root, err error) {
 	h := &s.histories
-	defer func() { h.ended(p, r, err) }()
+	defer func() {
+		if err != nil && p.release != nil {
+			p.release()
+		}
+		h.ended(p, r, err)
+	}()
+	if err := s.pinPast(ctx, p, b); err != nil {
+		return nil, err
+	}
 	known, err := s.cat.HistoryOf(ctx, b.RepresentationID)
 	if err != nil {
 		return nil, err
@@ -126,6 +134,7 @@ type past struct {
 	done           chan struct{} // closed when it was read, or could not be
 
 	objects *objects // replaced only before done
+	release func()   // what it has pinned; nil in a process that writes
 
 	// Guarded by histories.mu; err and root do not change behind done.
 	held   []int64 // objects that it is read from
@@ -249,6 +258,9 @@ func (h *histories) reap() (gone int) {
 	h.mu.Unlock()
 	for _, p := range over {
 		_ = p.objects.close() // they were only read
+		if p.release != nil {
+			p.release()
+		}
 	}
 	return len(over)
 }

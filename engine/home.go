@@ -120,6 +120,10 @@ func (h *home) leave(ctx context.Context, s *Store) error {
 	h.unclaim(s)
 	delete(h.told, s.opts.Timeline)
 	if len(h.stores) > 0 || h.ended {
+		// The timeline may be dropped now, and another one have its name.
+		if h.lock != nil && len(h.told) > 0 {
+			_ = h.lock.Write(lockContents(os.Getpid(), h.told)) // as in tell
+		}
 		h.book.Unlock()
 		return nil
 	}
@@ -198,24 +202,4 @@ func (h *home) tell(timeline string, lsn LSN) error {
 	defer h.book.Unlock()
 	h.told[timeline] = lsn
 	return h.lock.Write(lockContents(os.Getpid(), h.told))
-}
-
-// lockContents is a line for the process and one for each timeline that is open. The
-// main one has no name there.
-func lockContents(pid int, told map[string]LSN) []byte {
-	b := fmt.Appendf(nil, "pid %10d\n", pid)
-	if lsn, ok := told[catalog.MainTimeline]; ok {
-		b = fmt.Appendf(b, "lsn %20d\n", lsn)
-	}
-	names := make([]string, 0, len(told))
-	for name := range told {
-		if name != catalog.MainTimeline {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		b = fmt.Appendf(b, "lsn %20d %q\n", told[name], name)
-	}
-	return b
 }

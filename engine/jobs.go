@@ -122,6 +122,9 @@ func (s *Store) workOf(r JobRequest) (work, error) {
 	if s.opts.Memory {
 		return nil, ErrInMemory
 	}
+	if s.reader != nil {
+		return nil, ErrReadOnly
+	}
 	switch {
 	case r.Kind == JobBackup && r.Target == "":
 		return nil, fmt.Errorf("%w: a backup has a target, the directory that it goes to", ErrJob)

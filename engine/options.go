@@ -32,6 +32,11 @@ type Options struct {
 	// Create makes the store when there is none and finishes an interrupted
 	// creation; the parent of Dir must exist.
 	Create bool
+	// ReadOnly opens the timeline to be read beside the process that writes the store,
+	// or without one: see openReader. It takes no lock, recovers nothing and changes
+	// no file but the catalog, where it has a session and pins what it reads. Where
+	// the directory cannot be written it changes nothing at all.
+	ReadOnly bool
 	// GenerationSize is how large a log generation grows before the next
 	// transaction goes to a new one (64 MiB). A transaction is never split, so
 	// a file may exceed the size by one transaction.
@@ -103,6 +108,8 @@ func (o Options) Validate() error {
 		return errors.New("engine: Options.Memory goes with neither Dir nor FS")
 	case o.Dir == "" && !o.Memory:
 		return errors.New("engine: Options.Dir is empty")
+	case o.ReadOnly && (o.Create || o.Memory):
+		return errors.New("engine: Options.ReadOnly goes with neither Create nor Memory")
 	case o.MemoryBudget < 0:
 		return fmt.Errorf("engine: Options.MemoryBudget is %d: must not be negative", o.MemoryBudget)
 	case o.Sync < SyncFull || o.Sync > SyncOff:

@@ -40,6 +40,7 @@ type recovery struct {
 	parts  []*shardLog       // that take part in the commit at hand
 	lacks  *shardLog         // where the first commit that is not whole is missing, if that is known
 	ends   []commitEnd
+	tails  bool // the logs are read again behind what was read, see view.go
 	read   int64
 	sizes  tableBytes
 }
@@ -48,13 +49,14 @@ type recovery struct {
 type logFile struct {
 	*generation
 	cat     catalog.Generation
-	end     int64     // behind the last frame that stays
-	scanned bool      // up to the stop
-	stop    wal.Stop  // where and why the scan ended
-	behind  evidence  // intact behind end
-	dropped int64     // where what is dropped ends
-	seal    *wal.Seal // its footer
-	synced  int64     // everything before was synced when a later frame was written
+	end     int64      // behind the last frame that stays
+	scanned bool       // up to the stop
+	stop    wal.Stop   // where and why the scan ended
+	behind  evidence   // intact behind end
+	dropped int64      // where what is dropped ends
+	seal    *wal.Seal  // its footer
+	pos     *positions // of the rows in it, while another file is read behind a tail
+	synced  int64      // everything before was synced when a later frame was written
 }
 
 func (f *logFile) sealed() bool { return f.cat.State == catalog.GenerationSealed }
@@ -104,6 +106,18 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 
 // scan replays the logs and changes nothing.
 func (s *Store) scan(state *catalog.State) (*recovery, error) {
+	r, err := s.openLog(state)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.merge(); err != nil {
+		return nil, err
+	}
+	return r, r.judge()
+}
+
+// openLog opens the files that hold a state of the catalog and the log behind it.
+func (s *Store) openLog(state *catalog.State) (*recovery, error) {
 	r := newRecovery(s, s.objects, len(state.Shards))
 	for i, c := range state.Shards {
 		sh := &shard{id: uint64(c.ID), ordinal: i, epoch: uint64(c.WriterEpoch) + 1}
@@ -150,10 +164,7 @@ func (s *Store) scan(state *catalog.State) (*recovery, error) {
 	}
 	r.passes(&state.Timeline)
 	r.replay.budget, r.replay.source = s.opts.MemoryBudget, s.opts.BudgetSource
-	if err := r.merge(); err != nil {
-		return nil, err
-	}
-	return r, r.judge()
+	return r, nil
 }
 
 func newRecovery(s *Store, o *objects, shards int) *recovery {
@@ -183,7 +194,7 @@ func (l *shardLog) open(s *Store) error {
 	before := uint64(0)
 	for _, f := range l.files {
 		how := s.fs.Open
-		if f.sealed() {
+		if f.sealed() || s.opts.ReadOnly {
 			how = s.fs.OpenRead
 		}
 		if err := s.open(f.generation, how); err != nil {

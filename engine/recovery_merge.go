@@ -15,6 +15,11 @@ func (r *recovery) merge() error {
 	if err := r.loadBase(); err != nil {
 		return err
 	}
+	return r.goOn()
+}
+
+// goOn is merge behind what was replayed.
+func (r *recovery) goOn() error {
 	for _, l := range r.shards {
 		if err := r.pull(l); err != nil {
 			return err

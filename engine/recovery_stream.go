@@ -22,6 +22,7 @@ type shardLog struct {
 	at   int          // position of the file that is read
 	sc   *wal.Scanner // nil before its first frame
 	pos  positions    // of the rows in that file
+	of   *logFile     // that file
 	tx   []wal.Frame  // records whose commit was not seen yet, or is the head
 	head wal.Frame    // commit or close mark that waits for its turn
 	kind wal.Kind     // of the head, 0 when there is none
@@ -49,7 +50,7 @@ func (r *recovery) pull(l *shardLog) error {
 	for ; l.at < len(l.files); l.at++ {
 		f := l.files[l.at]
 		if l.sc == nil {
-			l.sc, l.pos = wal.NewScanner(f.file, f.start, f.allocated, f.salt), positions{}
+			l.enter(f, r.tails)
 		}
 		for l.kind == 0 && f.seal == nil {
 			fr, ok := l.sc.Next()
@@ -69,6 +70,25 @@ func (r *recovery) pull(l *shardLog) error {
 		l.sc, l.tx = nil, l.tx[:0]
 	}
 	return nil
+}
+
+// enter begins to read a file, or goes on in one that was read as far as it went.
+func (l *shardLog) enter(f *logFile, tails bool) {
+	if !tails {
+		l.sc, l.pos, l.of = wal.NewScanner(f.file, f.start, f.allocated, f.salt), positions{}, f
+		return
+	}
+	if l.of != f {
+		if l.of != nil && l.of.seal == nil {
+			was := l.pos
+			l.of.pos = &was
+		}
+		l.pos, l.of = positions{}, f
+		if f.pos != nil {
+			l.pos, f.pos = *f.pos, nil
+		}
+	}
+	l.sc = wal.NewScanner(growing{f.file}, f.end, f.allocated, f.salt)
 }
 
 // take puts a frame where it belongs.

@@ -59,6 +59,8 @@ type Store struct {
 	replaced  []replaced    // files that only old states may be read from
 	compactor compactor
 
+	reader *reader // of a store that is open read-only, else nil
+
 	restoring map[uint64]bool // files of the state that is being restored, if one is
 
 	histories histories // states of branch points that are read
@@ -87,6 +89,9 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		return openMemory(o.withDefaults()), nil
 	}
 	o = o.withDefaults()
+	if o.ReadOnly {
+		return openReader(ctx, o)
+	}
 	s := newStore(o, newHome(o.FS))
 	defer func() {
 		if err != nil {
@@ -317,6 +322,9 @@ func (s *Store) refusal() error {
 	if err := s.closed(); err != nil {
 		return err
 	}
+	if s.reader != nil {
+		return ErrReadOnly
+	}
 	return s.Poisoned()
 }
 
@@ -331,6 +339,9 @@ const closePoll = 100 * time.Microsecond
 // stay readable after Close, but for rows of resident=keys tables, which it waits
 // for and then refuses with ErrClosed. A second Close does nothing.
 func (s *Store) Close() error {
+	if s.reader != nil {
+		return s.closeReader()
+	}
 	for !s.wl.tryAcquire() {
 		select {
 		case <-s.closing:

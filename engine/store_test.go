@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -203,8 +204,23 @@ func TestLockContents(t *testing.T) {
 	s := openStore(t, Options{FS: m})
 	wait(t, s, update(t, s, createTable("t")))
 	must(t, s.Close())
-	if got, want := string(readFile(t, m, lockName)), "\nlsn                    1\n"; !strings.HasPrefix(got, "pid ") || !strings.HasSuffix(got, want) {
+	got := string(readFile(t, m, lockName))
+	if !strings.HasPrefix(got, "pid ") || !strings.Contains(got, "\nlsn                    1\nsum ") {
 		t.Errorf("LOCK holds %q", got)
+	}
+	if told, whole := parseLock([]byte(got)); !whole || !maps.Equal(told, map[string]LSN{"main": 1}) {
+		t.Errorf("LOCK tells %v, %v", told, whole)
+	}
+	long := string(lockContents(1<<20, map[string]LSN{"main": 1 << 40, "a \"b\"\nlsn 7": 3, "c": 4}))
+	if told, whole := parseLock([]byte(long)); !whole || !maps.Equal(told, map[string]LSN{"main": 1 << 40, "a \"b\"\nlsn 7": 3, "c": 4}) {
+		t.Errorf("%q tells %v, %v", long, told, whole)
+	}
+	for at := range got { // of two contents, or cut
+		for _, torn := range []string{got[:at], long[:at] + got[at:], got[:at] + long[at:]} {
+			if told, whole := parseLock([]byte(torn)); whole && torn != "" && torn != got && torn != long {
+				t.Errorf("%q tells %v", torn, told)
+			}
+		}
 	}
 }
 

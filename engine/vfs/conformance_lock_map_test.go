@@ -25,6 +25,17 @@ func testLock(t *testing.T, f FS) {
 		}
 		wantContent(t, f, "LOCK", text) // without the lock, too
 	}
+	peek := func(text string, held bool) {
+		t.Helper()
+		got, is, err := f.PeekLock("LOCK")
+		ok(t, err)
+		if string(got) != text || is != held {
+			t.Fatalf("a look at the lock: %q, held %v; want %q, %v", got, is, text, held)
+		}
+	}
+	peek("a longer text than before", true)
+	_, _, err = f.PeekLock("never")
+	wantErr(t, err, fs.ErrNotExist)
 	other, err := f.Lock("OTHER")
 	ok(t, err)
 	ok(t, other.Close())
@@ -34,6 +45,7 @@ func testLock(t *testing.T, f FS) {
 	_, err = l.Read()
 	wantErr(t, err, fs.ErrClosed)
 	// The file stays, with its contents, and can be locked again.
+	peek("a longer text than before", false)
 	l, err = f.Lock("LOCK")
 	ok(t, err)
 	got, err := l.Read()
@@ -48,6 +60,29 @@ func testLock(t *testing.T, f FS) {
 	if _, err = f.Lock("d"); err == nil {
 		t.Fatal("locked a directory")
 	}
+	// Who looks is in nobody's way.
+	looking, stop := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looking)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, _, err := f.PeekLock("LOCK"); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	for range 200 {
+		l, err := f.Lock("LOCK")
+		ok(t, err)
+		ok(t, l.Close())
+	}
+	close(stop)
+	<-looking
 	// Many at once: one at a time gets it.
 	var wg sync.WaitGroup
 	var mu sync.Mutex

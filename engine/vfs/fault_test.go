@@ -50,6 +50,9 @@ func program(f FS) (err error) {
 	if _, e = l.Read(); !step(e) {
 		return err
 	}
+	if _, _, e = f.PeekLock("LOCK"); !step(e) {
+		return err
+	}
 	if !step(f.Mkdir("d")) || !step(f.Link("a", "d/a")) || !step(f.Rename("a", "b")) || !step(f.SyncDir("d")) || !step(f.Remove("d/a")) {
 		return err
 	}

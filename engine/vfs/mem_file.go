@@ -210,6 +210,20 @@ func (m *Mem) Lock(name string) (Lock, error) {
 	return l, nil
 }
 
+// PeekLock implements FS.
+func (m *Mem) PeekLock(name string) (contents []byte, held bool, err error) {
+	if err := checkEntry("peeklock", name); err != nil {
+		return nil, false, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.findFile("peeklock", name)
+	if err != nil {
+		return nil, false, err
+	}
+	return n.cur.bytes(), n.locked, nil
+}
+
 func (l *memLock) Write(contents []byte) error {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()

@@ -35,6 +35,7 @@ const (
 	OpLockWrite
 	OpLockRead
 	OpUnlock
+	OpPeekLock
 
 	kindEnd
 )
@@ -52,7 +53,7 @@ const (
 
 var kindNames = [...]string{"create", "open", "openread", "rename", "link", "remove", "list", "mkdir", "stat", "syncdir",
 	"lock", "read", "write", "size", "truncate", "preallocate", "syncdata", "sync", "map", "mapread", "unmap", "close",
-	"lockwrite", "lockread", "unlock"}
+	"lockwrite", "lockread", "unlock", "peeklock"}
 
 // String is the kind's lower-case name; a set's names are joined with "|".
 func (k Kind) String() string {

@@ -2,10 +2,12 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 )
 
 // osLocks holds every lock file this process has locked. The system's locks
@@ -34,7 +36,10 @@ func (o *osFS) Lock(name string) (Lock, error) {
 	err := o.in("lock", name, func(r *os.Root, local string) (err error) {
 		// A file removed or replaced between open and lock is not the one
 		// others will find, so its lock excludes nobody: try again.
-		for lock == nil && err == nil {
+		for tries := 0; lock == nil && (err == nil || errors.Is(err, errPeeked) && tries < peekTries); tries++ {
+			if err != nil {
+				time.Sleep(peekPause)
+			}
 			lock, err = tryLock(r, local, name)
 		}
 		return err
@@ -71,7 +76,9 @@ func tryLock(r *os.Root, local, name string) (_ *osLock, err error) {
 			return nil, pathError("lock", name, ErrLocked)
 		}
 	}
-	if err := lockFile(f); err != nil {
+	if err := lockFile(f); errors.Is(err, ErrLocked) {
+		return nil, pathError("lock", name, peeked(f))
+	} else if err != nil {
 		return nil, pathError("lock", name, err)
 	}
 	now, err := r.Stat(local)
@@ -84,6 +91,70 @@ func tryLock(r *os.Root, local, name string) (_ *osLock, err error) {
 	osLocks.held = append(osLocks.held, info)
 	keep = true
 	return &osLock{name: name, info: info, f: f}, nil
+}
+
+// Whether a lock is held is found out by taking it: shared, and for a moment. A
+// Lock that comes right then is refused by the system, but by nobody who has the
+// lock. It tells so by taking it shared, too, which the holder of the lock would
+// not let it, and tries again.
+const (
+	peekTries = 1000
+	peekPause = time.Millisecond
+)
+
+// errPeeked is ErrLocked when it was only looked at.
+var errPeeked = fmt.Errorf("%w, by somebody who looks whether it is", ErrLocked)
+
+// peeked tells who has a lock that could not be taken.
+func peeked(f *os.File) error {
+	if err := shareFile(f); err != nil {
+		return err
+	}
+	if err := unlockFile(f); err != nil {
+		return err
+	}
+	return errPeeked
+}
+
+// PeekLock implements FS. The contents are read when it is known who has the lock: if
+// nobody, nobody has written to them since.
+func (o *osFS) PeekLock(name string) (contents []byte, held bool, err error) {
+	f, err := o.open("peeklock", name, os.O_RDONLY)
+	if err != nil {
+		return nil, false, err
+	}
+	file := f.(*osFile).f
+	defer f.Close()
+	if held, err = isLocked(file); err != nil {
+		return nil, false, pathError("peeklock", name, err)
+	}
+	contents, err = io.ReadAll(io.NewSectionReader(file, 0, maxLockBytes))
+	if err != nil {
+		return nil, false, pathError("peeklock", name, err)
+	}
+	return contents, held, nil
+}
+
+// isLocked tells whether somebody has the lock of an open file.
+func isLocked(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	osLocks.Lock()
+	defer osLocks.Unlock()
+	for _, held := range osLocks.held {
+		if os.SameFile(held, info) {
+			return true, nil
+		}
+	}
+	switch err := shareFile(f); {
+	case errors.Is(err, ErrLocked):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	return false, unlockFile(f)
 }
 
 func (l *osLock) file(op string) (*os.File, error) {

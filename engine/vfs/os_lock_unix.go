@@ -11,8 +11,13 @@ import (
 
 // lockFile takes flock, which the kernel drops when the last descriptor of
 // this open file is closed: also when the process is killed.
-func lockFile(f *os.File) error {
-	err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
+func lockFile(f *os.File) error { return tryFlock(f, unix.LOCK_EX) }
+
+// shareFile takes the lock in a way that excludes only who has it for himself.
+func shareFile(f *os.File) error { return tryFlock(f, unix.LOCK_SH) }
+
+func tryFlock(f *os.File, how int) error {
+	err := flock(f, how|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return ErrLocked
 	}

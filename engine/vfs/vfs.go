@@ -37,6 +37,11 @@ type FS interface {
 	// Lock takes the exclusive advisory lock on name, creating the file when
 	// missing; it fails with ErrLocked at once when another holder has it.
 	Lock(name string) (Lock, error)
+	// PeekLock returns what a lock file holds and whether somebody has its lock,
+	// and changes nothing. A Lock meanwhile is not refused for it. What is written
+	// meanwhile may come in part, of the old and of the new contents. A name that
+	// was never locked is an fs.ErrNotExist.
+	PeekLock(name string) (contents []byte, held bool, err error)
 }
 
 // Info describes a file or directory.

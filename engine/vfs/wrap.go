@@ -95,6 +95,17 @@ func (w *wrapFS) Lock(name string) (Lock, error) {
 	return &wrapLock{w: w, l: l, name: name}, nil
 }
 
+func (w *wrapFS) PeekLock(name string) (contents []byte, held bool, err error) {
+	err = w.name(OpPeekLock, name, func() (err error) {
+		contents, held, err = w.inner.PeekLock(name)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return contents, held, nil
+}
+
 type wrapFile struct {
 	w    *wrapFS
 	f    File
