@@ -74,7 +74,7 @@ func openReader(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := s.findCatalog(); err != nil {
 		return nil, err
 	}
-	if err := s.home.claim(s); err != nil {
+	if err := s.home.claim(ctx, s, false); err != nil {
 		return nil, err
 	}
 	if rd.immutable, err = s.immutable(); err != nil {
