@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -191,6 +192,19 @@ func (o *osFS) SyncDir(name string) error {
 		}
 		return err
 	})
+}
+
+// Writable reports whether this process may write a file, or make names in a
+// directory, as far as the system tells. A name that is not there may be made.
+func (o *osFS) Writable(name string) bool {
+	if checkName("writable", name) != nil {
+		return false
+	}
+	if _, err := o.Stat(name); err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	local, err := filepath.Localize(name)
+	return err == nil && mayWrite(filepath.Join(o.root, local))
 }
 
 // String names the root, for messages.

@@ -233,3 +233,30 @@ func TestOSRootMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWritable asks about rights. The superuser has all of them, whatever a mode says.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	f := OS(dir).(*osFS)
+	ok(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o644))
+	ok(t, f.Mkdir("d"))
+	for _, name := range []string{".", "a", "d", "none"} {
+		if !f.Writable(name) {
+			t.Errorf("%s may not be written", name)
+		}
+	}
+	if f.Writable("../a") {
+		t.Error("a name outside may be written")
+	}
+	if runtime.GOOS == "windows" || os.Getuid() == 0 {
+		t.Skip("no mode keeps this process from writing")
+	}
+	ok(t, os.Chmod(filepath.Join(dir, "a"), 0o444))
+	ok(t, os.Chmod(filepath.Join(dir, "d"), 0o555))
+	for _, name := range []string{"a", "d"} {
+		if f.Writable(name) {
+			t.Errorf("%s may be written", name)
+		}
+	}
+	ok(t, os.Chmod(filepath.Join(dir, "d"), 0o755))
+}
