@@ -97,13 +97,25 @@ type child struct {
 // startChild starts one and waits until it has opened its store.
 func startChild(t *testing.T, dsn string) *child {
 	t.Helper()
+	c := newChild(t, dsn)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.answer(); got != "open" {
+		t.Fatalf("the child says %s", got)
+	}
+	return c
+}
+
+// newChild makes one that is to be started.
+func newChild(t *testing.T, dsn string) *child {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &child{t: t, cmd: exec.Command(self, "-test.run=^TestChild$")}
 	c.cmd.Env = append(os.Environ(), childEnv+"="+dsn)
-	c.cmd.Stderr = os.Stderr
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +125,7 @@ func startChild(t *testing.T, dsn string) *child {
 	}
 	c.out = bufio.NewScanner(out)
 	c.out.Buffer(nil, 1<<24)
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(c.kill)
-	if got := c.answer(); got != "open" {
-		t.Fatalf("the child says %s", got)
-	}
 	return c
 }
 
@@ -159,7 +165,7 @@ func (c *child) end() {
 
 // kill kills the child, if it has not ended.
 func (c *child) kill() {
-	if c.cmd.ProcessState == nil {
+	if c.cmd.Process != nil && c.cmd.ProcessState == nil {
 		_ = c.cmd.Process.Kill()
 		_ = c.cmd.Wait() // it was killed
 	}
