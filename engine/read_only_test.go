@@ -68,6 +68,7 @@ func TestReader(t *testing.T) {
 					if got, want := dump(now), dump(s.Durable()); got != want {
 						t.Fatalf("commit %d:\n%s\nwant:\n%s", lsn, got, want)
 					}
+					verifyRoot(t, (*root)(now))
 				}
 			}
 			must(t, s.GC(t.Context(), nil))
@@ -285,6 +286,50 @@ func sumOfAccounts(t testing.TB, s *Snapshot, want int64) {
 		})
 		if err != nil || sum != want {
 			t.Errorf("commit %d: table %s adds up to %d, want %d, %v", s.LSN(), name, sum, want, err)
+		}
+	}
+}
+
+// A new state takes what the commits since the last one take, whatever the tables hold.
+func TestReaderFollows(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), NoCompaction: true}
+	s := openStore(t, o)
+	wait(t, s, update(t, s, all(createKeys("k", 3), createTable("a"))))
+	wait(t, s, update(t, s, func(tx *Tx) error {
+		for i := range int64(2000) {
+			if err := all(put("k", i, fmt.Sprint(i), i%7), put("a", i, i%9, "x"))(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	r := openReading(t, o)
+	sees(t, r, s.Durable().LSN())
+	objects := r.reader.view.objects
+	reads := objects.reads.Load()
+	rng := rand.New(rand.NewPCG(*crashSeed, 3))
+	for n := range 40 {
+		// Rows go, come and change, several times between two looks.
+		for range rng.IntN(4) + 1 {
+			id := int64(rng.IntN(2100))
+			k, _, err := s.Head().Table(s.Head().Schema().Lookup("k").Table.ID).Get(id)
+			must(t, err)
+			step := all(put("k", id, fmt.Sprint(id), n), put("a", id, n, "y"))
+			if k != "" && rng.IntN(2) == 0 {
+				step = all(remove("k", id), remove("a", id))
+			}
+			wait(t, s, update(t, s, step))
+		}
+		now := sees(t, r, s.Durable().LSN())
+		if got, want := dump(now), dump(s.Durable()); got != want {
+			t.Fatalf("commit %d:\n%s\nwant:\n%s", now.LSN(), got, want)
+		}
+		verifyRoot(t, (*root)(now))
+		reads = objects.reads.Load()
+		wait(t, s, update(t, s, put("k", 5, "5", -n)))
+		sees(t, r, s.Durable().LSN())
+		if n := objects.reads.Load() - reads; n > 2*(maxHops+1) {
+			t.Errorf("%d records were read for a row that changed", n)
 		}
 	}
 }

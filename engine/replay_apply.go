@@ -35,6 +35,7 @@ type replay struct {
 	loc     []byte
 	objects *objects
 	scratch []byte
+	follows bool // a state is made after every few commits, see replay_follow.go
 
 	memory int64 // what rows take at least, see budget.go
 	budget int64 // that it must not exceed, 0 for none
@@ -54,9 +55,10 @@ type replayTable struct {
 	rows   replayRows // if owned
 	sum    row.Sum    // of the rows, and their number; of a keys table what commits claim
 	count  int64
-	live   int64 // see Table.live; of a keys table the second pass finds it
-	owned  bool  // some rows are not base's
-	stale  bool  // base does not show rows
+	live   int64   // see Table.live; of a keys table the second pass finds it
+	owned  bool    // some rows are not base's
+	moved  []int64 // rows that are not base's, while the replay follows a log; some twice
+	stale  bool    // base does not show rows
 
 	weight  int64
 	touched bool
@@ -163,6 +165,7 @@ func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
 	if !found {
 		return damaged(offset, "tombstone of row %d of table %q, which does not exist", d.Rowid, t.def.Name)
 	}
+	t.move(d.Rowid)
 	t.tally.rows--
 	if t.keys {
 		return nil
@@ -194,6 +197,7 @@ func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) 
 		}
 		if !t.owned {
 			t.rows, t.owned = ownRows(t.base.rows), true
+			t.rows.direct = r.follows
 		}
 		t.touched, t.stale = true, true
 		r.touched = append(r.touched, t)
@@ -202,6 +206,7 @@ func (r *replay) row(table, version uint64, offset int64) (*replayTable, error) 
 }
 
 func (r *replay) set(t *replayTable, rowid int64, rec row.Record, from logBlock) {
+	t.move(rowid)
 	if old, found := t.rows.set(rowid, rec, from); found {
 		t.tally.sum = t.tally.sum.Sub(r.sumOf(t, rowid, old))
 		t.live -= liveSize(t.def, rowid, old)

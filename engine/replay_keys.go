@@ -17,6 +17,7 @@ import (
 
 // setPlace notes the newest record of a row.
 func (r *replay) setPlace(t *replayTable, rowid int64, p rowPlace) {
+	t.move(rowid)
 	r.loc = appendLocator(r.loc[:0], p)
 	if _, found := t.rows.set(rowid, row.Record(r.loc), noBlock); !found {
 		t.tally.rows++

@@ -17,14 +17,18 @@ func (r *replay) root() (*root, error) {
 }
 
 func (r *replay) materialise(t *replayTable) error {
-	rows := t.base.rows
+	rows, follows := t.base.rows, t.base.def == t.def && (!t.owned || t.rows.direct)
 	if t.owned {
 		// The tree goes to the root; the replay copies it if it goes on.
 		rows = t.rows.give()
 		t.rows, t.owned = replayRows{}, false
 	}
 	n := &Table{def: t.def, rows: rows, src: r.objects.source(t.def), indexes: make([]*indexTree, len(t.def.Indexes)), sum: t.sum, live: t.live}
-	if t.keys {
+	if follows {
+		if err := r.follow(t, n); err != nil {
+			return err
+		}
+	} else if t.keys {
 		if err := r.secondPass(t, n); err != nil {
 			return err
 		}
@@ -34,7 +38,7 @@ func (r *replay) materialise(t *replayTable) error {
 			return err
 		}
 	}
-	t.base, t.stale = n, false
+	t.base, t.stale, t.moved = n, false, nil
 	return nil
 }
 

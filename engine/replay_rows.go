@@ -31,6 +31,8 @@ type replayRows struct {
 	hold bool     // records are borrowed from it
 	most bool     // the block before is mostly such records
 
+	direct bool // changes are few: they are made in the tree
+
 	seen  *rowFilter // has all rows there are, unless nil
 	asked int        // how often there was none
 }
@@ -97,6 +99,12 @@ func (r *replayRows) remove(rowid int64) (old row.Record, had bool) {
 
 // put keeps the record of a row, or the end of it, beside the tree.
 func (r *replayRows) put(rowid int64, rec row.Record, from logBlock) (old row.Record, had bool) {
+	switch {
+	case r.direct && rec == "":
+		return r.tree.Delete(rowid)
+	case r.direct:
+		return r.tree.Set(rowid, rec)
+	}
 	if r.waste > max(mergeLate, r.bytes) {
 		r.merge()
 	}
@@ -167,6 +175,9 @@ func (r *replayRows) merge() {
 
 // give returns the tree of all rows, after which there must be no more changes.
 func (r *replayRows) give() *rowTree {
+	if r.direct {
+		return r.tree
+	}
 	r.merge()
 	return r.tree
 }

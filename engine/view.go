@@ -132,6 +132,7 @@ func (v *view) made() (*root, error) {
 func (v *view) advance(to LSN, ended func() error) (*root, error) {
 	r := v.r
 	r.limit, r.ended, r.marks, r.lacks, v.cut = to, ended, 0, nil, false
+	r.replay.follows = true
 	for _, l := range r.shards {
 		l.sc, l.tx, l.kind = nil, l.tx[:0], 0
 		l.at = slices.IndexFunc(l.files, func(f *logFile) bool { return f.seal == nil })
