@@ -26,6 +26,8 @@ func backupBesideWriters(t *testing.T, shards int) {
 	states := map[LSN]string{s.Head().LSN(): dump(s.Head())}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	defer running.Wait() // also when the test has failed
+	defer stop()
 	running.Go(func() {
 		for i := int64(0); ctx.Err() == nil; i++ {
 			lsn, err := tryUpdate(s, all(put("k", i%37, i, fmt.Sprint(i%5), strings.Repeat("y", int(i%90))), put("a", i%11, i, "z")))
