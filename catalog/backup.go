@@ -76,7 +76,33 @@ const retained = `SELECT head_representation_id FROM timelines UNION SELECT repr
 // files stay until it ends. All of them or none: when one is gone, or about to, the
 // error is an [ErrConflict].
 func (c *Catalog) RetainForJob(ctx context.Context, jobID int64, representations []int64) error {
-	return c.write(ctx, "retain-for-job", func(ctx context.Context, tx *writeTx) error {
+	return c.write(ctx, "retain-for-job", retainForJob(jobID, representations))
+}
+
+// CopyForJob copies the catalog to the file dest, which must not exist, and roots what
+// the copy is to keep by the owner of a running job, as [RetainForJob] does. No call of
+// this process changes the catalog meanwhile, so nothing of the copy can be gone.
+func (c *Catalog) CopyForJob(ctx context.Context, jobID int64, dest string) error {
+	const op = "copy-for-job"
+	unlock, err := c.lock(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Outside of the transaction, since a full disk at dest is no failure of the
+	// catalog.
+	if err := Copy(ctx, c.options.Dir, dest); err != nil {
+		return err
+	}
+	ids, err := RetainedBy(ctx, dest)
+	if err != nil {
+		return err
+	}
+	return c.writeLocked(ctx, op, retainForJob(jobID, ids))
+}
+
+func retainForJob(jobID int64, representations []int64) func(context.Context, *writeTx) error {
+	return func(ctx context.Context, tx *writeTx) error {
 		var owners []int64
 		if err := tx.SelectContext(ctx, &owners, `SELECT owner_id FROM jobs WHERE job_id = ? AND state = 'running'`, jobID); err != nil {
 			return err
@@ -104,7 +130,7 @@ func (c *Catalog) RetainForJob(ctx context.Context, jobID int64, representations
 			}
 		}
 		return nil
-	})
+	}
 }
 
 // Lineage lists the identities, besides its own, under which files of this catalog

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -136,5 +137,52 @@ func TestCopyOfDamage(t *testing.T) {
 		if _, _, err := PruneCopy(t.Context(), file); !errors.Is(err, CodeDigest) {
 			t.Errorf("%s: %v", damage, err)
 		}
+	}
+}
+
+// A copy that others wait for has nothing that is gone, however much is published.
+func TestCopyForJob(t *testing.T) {
+	c, _ := newStore(t, Creation{Shards: 2})
+	l := newLog(t, c)
+	l.publish(l.rotate()...)
+	job, err := c.StartJob(t.Context(), "backup", "somewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer close(done)
+	running.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				l.publish(l.rotate()...)
+			}
+		}
+	})
+	for i := range 20 {
+		file := filepath.Join(t.TempDir(), FileName)
+		if err := c.CopyForJob(t.Context(), job.ID, file); err != nil {
+			t.Fatalf("copy %d: %v", i, err)
+		}
+		ids, err := RetainedBy(t.Context(), file)
+		if err != nil || len(ids) == 0 {
+			t.Fatalf("copy %d: %v, %v", i, ids, err)
+		}
+		if err := c.RetainForJob(t.Context(), job.ID, ids); err != nil {
+			t.Errorf("copy %d: what it names is gone: %v", i, err)
+		}
+	}
+	if err := c.CopyForJob(t.Context(), job.ID+1, filepath.Join(t.TempDir(), FileName)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("for no job: %v", err)
+	}
+	if err := c.CopyForJob(t.Context(), job.ID, filepath.Join(t.TempDir(), "no", FileName)); err == nil {
+		t.Error("to no directory")
+	}
+	if _, err := c.State(t.Context()); err != nil {
+		t.Errorf("after a copy that failed: %v", err)
 	}
 }

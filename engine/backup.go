@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -148,13 +147,6 @@ func (b *backup) usable() error {
 	return nil
 }
 
-// backupPause is between two looks at timelines that are opened or closed meanwhile.
-const backupPause = 10 * time.Millisecond
-
-// copyAttempts is how often the catalog is copied until what the copy names could be
-// retained. A publication in between makes another attempt necessary.
-const copyAttempts = 100
-
 // settle makes everything that was acknowledged on a timeline part of its head.
 func (b *backup) settle(ctx context.Context, s *Store) error {
 	if b.settled[s.opts.Timeline] {
@@ -182,82 +174,6 @@ func (b *backup) settleClosed(ctx context.Context, timeline string) (err error) 
 	}
 	err = b.settle(ctx, s)
 	return errors.Join(err, s.Close())
-}
-
-// catalog copies the catalog, retains what the copy names, and leaves in it what
-// belongs in a backup. When it shows that commits of a timeline are in no head, that
-// is changed and another copy made.
-func (b *backup) catalog(ctx context.Context) (catalog.Copied, error) {
-	file := filepath.Join(b.to.dir, partialCatalog)
-	for {
-		if err := b.copyCatalog(ctx, file); err != nil {
-			return catalog.Copied{}, err
-		}
-		contents, behind, err := catalog.PruneCopy(ctx, file)
-		if err != nil {
-			return catalog.Copied{}, fmt.Errorf("engine: %w", err)
-		}
-		late, err := b.late(behind)
-		if err != nil || len(late) == 0 {
-			return contents, err
-		}
-		for _, timeline := range late {
-			if err := b.settleClosed(ctx, timeline); err != nil {
-				return catalog.Copied{}, err
-			}
-		}
-		// One that is just being opened or closed is met again.
-		select {
-		case <-time.After(backupPause):
-		case <-ctx.Done():
-			return catalog.Copied{}, ctx.Err()
-		}
-	}
-}
-
-// copyCatalog copies the catalog and retains what the copy names.
-func (b *backup) copyCatalog(ctx context.Context, file string) error {
-	for attempt := 1; ; attempt++ {
-		// A run that was interrupted behind the renaming has left it under that name.
-		for _, name := range []string{partialCatalog, catalog.FileName} {
-			if err := b.to.removeCatalog(name); err != nil {
-				return err
-			}
-		}
-		if err := catalog.Copy(ctx, b.s.opts.Dir, file); err != nil {
-			return fmt.Errorf("engine: %w", err)
-		}
-		ids, err := catalog.RetainedBy(ctx, file)
-		if err != nil {
-			return fmt.Errorf("engine: %w", err)
-		}
-		err = b.s.cat.RetainForJob(ctx, b.job, ids)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, catalog.ErrConflict) || attempt == copyAttempts {
-			return fmt.Errorf("engine: retaining what is to be copied: %w", err)
-		}
-	}
-}
-
-// late lists the timelines that were not settled and have commits that are in no
-// head. Of the others what is behind the head is younger than the call.
-func (b *backup) late(behind []catalog.CopiedLog) (late []string, err error) {
-	for _, l := range behind {
-		if b.settled[l.Timeline] || slices.Contains(late, l.Timeline) {
-			continue
-		}
-		err := b.s.holdsCommits(l.Path)
-		var found *CorruptError
-		switch {
-		case errors.As(err, &found):
-			late = append(late, l.Timeline)
-		case err != nil:
-			return nil, err
-		}
-	}
-	return late, nil
 }
 
 // finish makes the copy of the catalog one of its own, gives it its name and writes

@@ -6,8 +6,10 @@ var backupFences = []fencesOf{
 		{"a backup begins with a cut", `	err := s.checkpoint(ctx, b.lockTimeout, nil)
 `, `	err := error(nil)
 `, "TestBackupAndRestore"},
-		{"what is copied is retained", `		err = b.s.cat.RetainForJob(ctx, b.job, ids)`, `		_, err = ids, nil`, "TestBackupEnds"},
 		{"a backup of another store does not go on", `	if m.Source != hexOf(b.s.id) {`, `	if false && m.Source != "" {`, "TestBackupRefusals"},
+	}},
+	{"backup_catalog.go", ".", []fence{
+		{"what is copied is retained", `	if err := s.cat.RetainForJob(ctx, job, ids); err != nil {`, `	if err := error(nil); err != nil {`, "TestBackupEnds"},
 	}},
 	{"backup_files.go", ".", []fence{
 		{"a copy has its digest", `	if content != o.ContentID {`, `	if false {`, "TestRestoreOfDamage"},
