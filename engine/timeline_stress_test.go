@@ -82,7 +82,7 @@ func timelineStress(t *testing.T, shards int) {
 		group.Go(func() { // branch points and restores
 			rng := rand.New(rand.NewPCG(*crashSeed, 77))
 			for n := 0; ctx.Err() == nil; n++ {
-				switch rng.IntN(4) {
+				switch rng.IntN(5) {
 				case 0, 1:
 					name := fmt.Sprintf("%s-%d", line.name, n)
 					b, err := store.CreateBranchPoint(context.Background(), name)
@@ -94,7 +94,7 @@ func timelineStress(t *testing.T, shards int) {
 					points[name] = &point{line, LSN(b.LSN)}
 					made[name] = points[name]
 					mu.Unlock()
-				case 2:
+				case 2, 3:
 					name, p := some(rng)
 					if p == nil {
 						continue
@@ -110,12 +110,15 @@ func timelineStress(t *testing.T, shards int) {
 					line.add(deed{lsn: lsn, from: p})
 				default:
 					name, p := some(rng)
-					if p == nil || len(points) < 6 {
+					mu.Lock()
+					some := p != nil && len(points) >= 6
+					if some {
+						delete(points, name)
+					}
+					mu.Unlock()
+					if !some {
 						continue
 					}
-					mu.Lock()
-					delete(points, name)
-					mu.Unlock()
 					if err := store.DeleteBranchPoint(context.Background(), name); err != nil && !errors.Is(err, catalog.ErrNotFound) {
 						t.Error(err)
 						return
