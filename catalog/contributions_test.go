@@ -73,3 +73,36 @@ func TestRootsContributeNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualFingerprints: two timelines write rows that add up to the same. Objects and
+// worlds with equal fingerprints are two all the same, and each closure is its own.
+func TestEqualFingerprints(t *testing.T) {
+	ctx := t.Context()
+	c, st := newStore(t, Creation{})
+	if _, err := c.Fork(ctx, ForkRequest{Name: "dev", From: st.Timeline}); err != nil {
+		t.Fatal(err)
+	}
+	sum := element(77)
+	var heads []Timeline
+	for _, name := range []string{MainTimeline, "dev"} {
+		l := newLogOf(t, c, name)
+		l.seed = sum
+		heads = append(heads, l.publish(l.rotate()...).Head)
+	}
+	a, b := heads[0], heads[1]
+	if !bytes.Equal(a.Fingerprint, sum) || !bytes.Equal(b.Fingerprint, sum) || a.WorldID == b.WorldID || a.RepresentationID == b.RepresentationID {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+	if n := one64(t, c, `SELECT count(*) FROM objects WHERE native_fingerprint = ?`, sum); n != 2 {
+		t.Errorf("%d objects", n)
+	}
+	closure := func(head Timeline) (list []int64) {
+		if err := c.reads.SelectContext(ctx, &list, `SELECT object_id FROM representation_closure WHERE representation_id = ?`, head.RepresentationID); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if one, other := closure(a), closure(b); len(one) != 1 || len(other) != 1 || one[0] == other[0] {
+		t.Errorf("closures %v and %v", one, other)
+	}
+}

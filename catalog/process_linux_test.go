@@ -18,6 +18,13 @@ func TestMain(m *testing.M) {
 		bufio.NewReader(os.Stdin).ReadByte() // until the pipe closes
 		return
 	}
+	if dir := os.Getenv("CATALOG_TEST_PINNER"); dir != "" {
+		if err := pinner(dir); err != nil {
+			os.Stderr.WriteString(err.Error())
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

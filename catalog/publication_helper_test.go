@@ -21,6 +21,7 @@ type log struct {
 	next  map[int64]int64 // generation to seal next, by shard
 	sum   []byte
 	rows  int64
+	seed  []byte // fingerprint of what rotate seals; nil: one that no other object has
 }
 
 func newLog(t testing.TB, c *Catalog) *log {
@@ -125,6 +126,9 @@ func (l *log) rotate() []ShardGeneration {
 		}
 		s := Seal{ShardID: g.ShardID, Generation: g.Generation, ObjectID: gs[0].ObjectID, Extent: 4096, FirstLSN: l.lsn, LastLSN: l.lsn, Records: 3, Fingerprint: element(gs[0].ObjectID)}
 		s.ContentID[0], s.Digest[0] = byte(gs[0].ObjectID), byte(g.Generation)
+		if l.seed != nil {
+			s.Fingerprint = l.seed
+		}
 		if err := l.c.SealGeneration(ctx, s); err != nil {
 			l.t.Fatal(err)
 		}
