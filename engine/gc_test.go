@@ -266,3 +266,41 @@ func TestVerifyJob(t *testing.T) {
 	must(t, s.Close())
 	checkLeaks(t, m)
 }
+
+// Files go without that anybody asks for it, soon after what needed them is gone: a
+// branch point, a timeline, what a compaction replaced.
+func TestFilesGoByThemselves(t *testing.T) {
+	m := vfs.NewMem()
+	o := Options{Dir: t.TempDir(), FS: m, GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)}
+	s := filled(t, o)
+	gone := func(what string) {
+		t.Helper()
+		eventually(t, what, func() bool {
+			runtime.GC() // lets leases end
+			plan, err := s.PlanGC(t.Context())
+			must(t, err)
+			kept := len(plan.Keep)
+			return len(plan.Remove) == 0 && len(objectsOnDisk(t, m)) == kept && kept == len(needed(t, s))
+		})
+	}
+	branch(t, s, "bp")
+	churn(t, s, 1)
+	if got, most := len(objectsOnDisk(t, m)), len(needed(t, s)); got <= most {
+		t.Fatalf("%d files, %d are needed: the branch point keeps none", got, most)
+	}
+	must(t, s.DeleteBranchPoint(t.Context(), "bp"))
+	gone("the files of the branch point to go")
+
+	_, err := s.Fork(t.Context(), "dev")
+	must(t, err)
+	dev := openTimeline(t, s, "dev", o)
+	churn(t, dev, 2)
+	must(t, dev.Close())
+	churn(t, s, 3)
+	must(t, s.DropTimeline(t.Context(), "dev"))
+	gone("the files of the timeline to go")
+	if jobs, err := s.Jobs(t.Context()); err != nil || slices.ContainsFunc(jobs, func(j catalog.Job) bool { return j.Kind == JobGC }) {
+		t.Errorf("%+v, %v", jobs, err)
+	}
+	checkStore(t, s)
+}

@@ -64,11 +64,17 @@ func leaveGarbage(t *testing.T, dir string) (path string) {
 // leaves the other.
 func TestGC(t *testing.T) {
 	dir := newStore(t)
+	must(t, "sql", dir, "INSERT INTO tidemark_branch_points(name) VALUES('b')")
 	path := leaveGarbage(t, dir)
 	before := filesBelow(t, dir)
 	plan := must(t, "gc", "-n", dir)
 	if !strings.Contains(plan, "goes   "+path) || !strings.Contains(plan, "stays") || !strings.Contains(plan, "gc: 1 files of 0 bytes would go") {
 		t.Errorf("plan:\n%s", plan)
+	}
+	for _, why := range []string{"branch_point b, through representation", "timeline main, through representation", "the generation that a shard goes on in"} {
+		if !strings.Contains(plan, why) {
+			t.Errorf("the plan does not say %q:\n%s", why, plan)
+		}
 	}
 	after := filesBelow(t, dir)
 	if len(after) != len(before) {
