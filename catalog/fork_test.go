@@ -282,17 +282,32 @@ func TestRestoreRefusals(t *testing.T) {
 	wantCode(t, restore(func(r *RestoreRequest) { r.LSN = head.LSN }), CodeGeneration)
 	l.rotate() // the commit at LSN 4
 	wantCode(t, restore(func(r *RestoreRequest) { r.LSN = 4 }), CodeGeneration)
-	// A generation before the current one is open, in one shard.
-	s := l.stateNow()
-	if _, err := c.ReserveGenerations(ctx, ShardGeneration{s.Shards[0].ID, 6}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SetCurrentGenerations(ctx, ShardGeneration{s.Shards[0].ID, 6}); err != nil {
-		t.Fatal(err)
-	}
-	wantCode(t, restore(func(*RestoreRequest) {}), CodeGeneration)
 	if after := l.stateNow().Timeline; fmt.Sprint(after) != fmt.Sprint(head) {
 		t.Errorf("%+v, was %+v", after, head)
+	}
+}
+
+// A crash can leave a generation without commits before the current one.
+func TestRestoreBeforeTheCurrentGeneration(t *testing.T) {
+	ctx := t.Context()
+	c, l, _ := forked(t)
+	head := l.stateNow().Timeline
+	l.rotate() // the commit at LSN 4
+	s := l.stateNow()
+	shard, current := s.Shards[0].ID, s.Shards[0].CurrentGeneration
+	if _, err := c.ReserveGenerations(ctx, ShardGeneration{shard, current + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetCurrentGenerations(ctx, ShardGeneration{shard, current + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Restore(ctx, RestoreRequest{Head: head, BranchPoint: "b", LSN: 5}); err != nil {
+		t.Fatal(err)
+	}
+	for i, after := range l.stateNow().Shards {
+		if after.ReplayFrom != s.Shards[i].CurrentGeneration {
+			t.Errorf("replay begins at %d, want %d", after.ReplayFrom, s.Shards[i].CurrentGeneration)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -16,14 +17,15 @@ type RestoreRequest struct {
 
 // Restore publishes the state of a branch point anew, in one transaction: a world
 // of its own, with the restore's LSN as its own and its schema's, and a
-// representation of the same entries. Replay begins at each shard's current
-// generation, which must be a fresh one, with all before it sealed; the timeline
+// representation of the same entries. Replay begins at each shard's first generation
+// that is open, in which nothing is written yet, nor in those behind it up to the
+// current one; all before are sealed, and the timeline
 // lets go of what is passed over and of the head before. What was undone stays
 // readable where a branch point retains it.
 //
 // A head that moved is an [ErrConflict], an unknown branch point an [ErrNotFound];
-// a generation before the current one that is open, or an LSN that is not greater
-// than all others, is refused with CodeGeneration.
+// a current generation that is not open, or an LSN that is not greater than all others,
+// is refused with CodeGeneration.
 func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, error) {
 	var restored Timeline
 	err := c.write(ctx, "restore", func(ctx context.Context, tx *writeTx) error {
@@ -45,7 +47,7 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 		if r.LSN <= source.LSN {
 			return refuse(CodeGeneration, "", "a restore at LSN %d, branch point %q has commits up to %d", r.LSN, r.BranchPoint, source.LSN)
 		}
-		passed, shards, err := passedOver(ctx, tx, head, r.LSN, identity)
+		passed, from, err := passedOver(ctx, tx, head, r.LSN, identity)
 		if err != nil {
 			return err
 		}
@@ -54,7 +56,7 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 			return err
 		}
 		restored = next.timeline()
-		return c.moveHead(ctx, tx, head, next, shards, passed)
+		return c.moveHead(ctx, tx, head, next, from, passed)
 	})
 	if err != nil {
 		return Timeline{}, err
@@ -62,10 +64,12 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 	return restored, nil
 }
 
-// passedOver returns the generations that recovery would have replayed and the
-// shards. Every commit of the timeline must be older than the restore.
-func passedOver(ctx context.Context, tx *writeTx, head *headRow, lsn int64, identity [16]byte) (passed []Generation, shards map[int64]*shardRow, err error) {
-	if shards, err = shardsOf(ctx, tx, head.TimelineID, identity); err != nil {
+// passedOver returns the generations that recovery would have replayed, and the one
+// of each shard that replay is to begin with: a crash can leave several that nothing
+// was written in. Every commit of the timeline must be older than the restore.
+func passedOver(ctx context.Context, tx *writeTx, head *headRow, lsn int64, identity [16]byte) (passed []Generation, from []ShardGeneration, err error) {
+	shards, err := shardsOf(ctx, tx, head.TimelineID, identity)
+	if err != nil {
 		return nil, nil, err
 	}
 	if lsn <= head.LSN {
@@ -77,24 +81,28 @@ func passedOver(ctx context.Context, tx *writeTx, head *headRow, lsn int64, iden
 			s.ID, s.ReplayFrom, s.CurrentGeneration); err != nil {
 			return nil, nil, err
 		}
+		first := int64(0) // that is open: then all behind it are
 		for i := range rows {
 			g, err := rows[i].verified(identity)
 			switch {
 			case err != nil:
 				return nil, nil, err
-			case g.Generation == s.CurrentGeneration && g.State == GenerationOpen:
-				continue
-			case g.Generation == s.CurrentGeneration:
-				return nil, nil, refuse(CodeGeneration, "", "generation %d of shard %d is the current one and %s; a restore goes on in a fresh one", g.Generation, g.ShardID, g.State)
 			case g.State == GenerationOpen:
-				return nil, nil, refuse(CodeGeneration, "", "generation %d of shard %d is open and would be passed over", g.Generation, g.ShardID)
+				first = cmp.Or(first, g.Generation)
+				continue
 			case g.LastLSN >= lsn:
 				return nil, nil, refuse(CodeGeneration, "", "a restore at LSN %d, generation %d of shard %d has commits up to %d", lsn, g.Generation, g.ShardID, g.LastLSN)
 			}
 			passed = append(passed, g)
 		}
+		if first == 0 {
+			return nil, nil, refuse(CodeGeneration, "", "generation %d of shard %d is the current one and not open; a restore goes on in a fresh one", s.CurrentGeneration, s.ID)
+		}
+		if first > s.ReplayFrom {
+			from = append(from, ShardGeneration{s.ID, first})
+		}
 	}
-	return passed, shards, nil
+	return passed, from, nil
 }
 
 // insertRestored inserts world and representation and returns the head that selects them.
@@ -140,9 +148,9 @@ func restoreSchema(ctx context.Context, tx *writeTx, from, id, version int64) er
 	return insertSchemaContext(ctx, tx, id, version, append(schemaPrefix(version), definitions...))
 }
 
-// moveHead roots the new head, selects it, takes replay to the current generations
+// moveHead roots the new head, selects it, takes replay to the fresh generations
 // and lets go of the rest: each guard looks at the step before.
-func (c *Catalog) moveHead(ctx context.Context, tx *writeTx, head, next *headRow, shards map[int64]*shardRow, passed []Generation) error {
+func (c *Catalog) moveHead(ctx context.Context, tx *writeTx, head, next *headRow, from []ShardGeneration, passed []Generation) error {
 	if _, err := tx.ExecContext(ctx, `INSERT INTO owner_representations(owner_id, representation_id) VALUES (?, ?)`, next.OwnerID, next.RepresentationID); err != nil {
 		return fmt.Errorf("owner_representations: %w", err)
 	}
@@ -152,11 +160,8 @@ func (c *Catalog) moveHead(ctx context.Context, tx *writeTx, head, next *headRow
 	if err := expectOneRow(result, err); err != nil {
 		return fmt.Errorf("timelines: %w", err)
 	}
-	for _, s := range shards {
-		if s.ReplayFrom == s.CurrentGeneration {
-			continue
-		}
-		if err := c.updateShard(ctx, tx, s.ID, func(s *shardRow) error { s.ReplayFrom = s.CurrentGeneration; return nil }); err != nil {
+	for _, f := range from {
+		if err := c.updateShard(ctx, tx, f.ShardID, func(s *shardRow) error { s.ReplayFrom = f.Generation; return nil }); err != nil {
 			return fmt.Errorf("shards: %w", err)
 		}
 	}

@@ -92,6 +92,30 @@ func (r *crashRun) checkBranches(t testing.TB, at string, s *Store, n int) {
 	}
 }
 
+// restoreBranch makes the state of some branch point the newest one, if there is one:
+// also in the generations as a crash has left them.
+func (r *crashRun) restoreBranch(t testing.TB, at string, s *Store) bool {
+	t.Helper()
+	list, err := s.BranchPoints(context.Background())
+	if err != nil || len(list) == 0 {
+		return false
+	}
+	b := list[len(list)-1]
+	want := r.branches[b.Name]
+	if want == nil {
+		return false // checkBranches tells
+	}
+	lsn, err := s.RestoreTo(context.Background(), b.Name)
+	if err != nil {
+		t.Errorf("%s: restoring %q: %v", at, b.Name, err)
+		return false
+	}
+	if got := contentOf(t, s.Durable()); got != want.content || s.Durable().LSN() != lsn {
+		t.Errorf("%s: restored to %q at LSN %d, durable is %d:\n%s\nwant:\n%s", at, b.Name, lsn, s.Durable().LSN(), got, want.content)
+	}
+	return true
+}
+
 // A branch point survives a crash at every operation, or never was.
 func TestBranchPointCrash(t *testing.T) {
 	overShards(t, func(t *testing.T, shards int) {

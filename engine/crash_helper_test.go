@@ -268,6 +268,9 @@ func (r *crashRun) one(t testing.TB, at string, img *vfs.Mem, cat string, acked 
 			t.Errorf("%s: after a compaction:\n%s\nwant:\n%s", at, got, state)
 		}
 	}
+	if lsn%4 == 3 && r.restoreBranch(t, at, s) {
+		state = dump(s.Durable())
+	}
 	checkStore(t, s)
 	if err := s.Close(); err != nil {
 		t.Errorf("%s: close: %v", at, err)
