@@ -25,7 +25,9 @@ type Config struct {
 	// memory like all others, and lost with the store: for tests and scratch
 	// work. Its events tell once of the first such table.
 	Ephemeral bool
-	// Mode is "rwc" (the default: create when missing) or "rw".
+	// Mode is "rwc" (the default: create when missing), "rw", or "ro": every write is
+	// refused, and the store is read beside whoever writes it, see the package's
+	// documentation of reading beside another process.
 	Mode string
 	// Timeline is the timeline to work on ("main"). It must exist: INSERT INTO
 	// tidemark_timelines makes one. A store that is missing is made for "main" only.

@@ -23,7 +23,8 @@ and what is legal; names of later versions are refused as "not yet available".
 
 	key              values                                             default
 	ephemeral        1, only without a path: durable tables in memory
-	mode             rwc creates the store when missing, rw             rwc
+	mode             rwc creates the store when missing, rw; ro reads   rwc
+	                 beside the process that writes, see below
 	at               a branch point: the connection is read-only, and
 	                 sees the store, schema and all, as it was there
 	sync             full: a commit is acknowledged after its sync;     full
@@ -138,6 +139,27 @@ same of all objects at once, which takes far longer:
 
 Raw reaches the store behind a *sql.Conn, through any wrapping, for Check, Metrics and
 Events.
+
+# Reading beside another process
+
+With mode=ro a store is read while another process writes it, or while none does. A
+statement reads the newest state that the writer has made durable when it begins, a
+transaction that of its first statement: whole transactions, in their order, and never
+what a crash could take back. When the writer has ended, or was killed, that is the state
+that the next one will begin with. Every write is refused with ErrReadOnly; temporary
+tables and attached files can be written. Volatile tables are empty: their rows are in the
+memory of the process that writes. The keys at and timeline work as always.
+
+A reader registers a session in the catalog and pins the files that it reads, and nothing
+else: tidemark_sessions and tidemark_pins show it. What it has pinned stays as long as a
+state is read that needs it, however long the reader has been silent; a reader that is
+proven gone loses its pins at the next collection. The proof needs /proc, so that mode=ro
+works on Linux. Where the process cannot write the directory, nothing is registered:
+the store must be at rest then, without a writer and with an empty catalog.db-wal, else
+the open fails and says what to do.
+
+All pools of a process that read a timeline share what they have in memory. In one process
+a store can be open both ways: the two share nothing, as if they were two processes.
 
 # Timelines
 
@@ -289,7 +311,8 @@ program of an older version then refuses the store.
 
 # Caveats
 
-  - One process at a time has a store open; a second one gets ErrBusy.
+  - One process at a time has a store open for writing; a second one gets
+    ErrBusy. Any number read it with mode=ro, each with rows in its own memory.
   - All rows but those of resident=keys tables are kept in memory, and the log
     and its base are replayed at open.
   - UPSERT, RETURNING, ALTER TABLE, generated columns, partial and expression

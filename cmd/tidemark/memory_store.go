@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver"
@@ -19,8 +22,17 @@ func withStoreOrMemory(ctx context.Context, dir string, std streams, f func(*sql
 	if inMemory(dir) {
 		return withMemory(ctx, dir, std, f)
 	}
+	if path, found := strings.CutSuffix(dir, readOnlySuffix); found && path != "" {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) { // else it is a name
+			return withStore(ctx, path, "ro", f)
+		}
+	}
 	return withStore(ctx, dir, "rwc", f)
 }
+
+// readOnlySuffix behind a directory has the commands that take it only read: beside the
+// process that has the store open.
+const readOnlySuffix = "?mode=ro"
 
 // withMemory runs f on a store in memory. That its durable tables end with the
 // command is told once, when the first is made.
