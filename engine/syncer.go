@@ -124,7 +124,6 @@ func (s *Store) syncLoop() {
 			// before the next sync begins, which then carries all of them instead
 			// of half.
 			runtime.Gosched()
-			s.writeLock(b.last.lsn)
 		}
 		s.mu.Lock()
 		s.pipe.busy = false
@@ -134,9 +133,7 @@ func (s *Store) syncLoop() {
 
 // lead syncs a batch on behalf of the waiter who took it.
 func (s *Store) lead(b *batch) {
-	if s.sync(b) {
-		s.writeLock(b.last.lsn)
-	}
+	s.sync(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.pipe
@@ -152,6 +149,8 @@ func (s *Store) sync(b *batch) bool {
 		s.poison(err)
 		return false
 	}
+	// Other processes are told first: whoever was acknowledged finds his rows there.
+	s.writeLock(b.last.lsn)
 	return s.published(b)
 }
 

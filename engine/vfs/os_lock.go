@@ -24,8 +24,9 @@ type osLock struct {
 	name string
 	info os.FileInfo
 
-	mu sync.Mutex
-	f  *os.File // nil when closed
+	mu   sync.Mutex
+	f    *os.File // nil when closed
+	long int      // bytes that were written last, 0 when nothing was
 }
 
 func (o *osFS) Lock(name string) (Lock, error) {
@@ -171,10 +172,18 @@ func (l *osLock) Write(contents []byte) error {
 	if err != nil {
 		return err
 	}
+	was := l.long
+	l.long = 0
 	if _, err := f.WriteAt(contents, 0); err != nil {
 		return err
 	}
-	return f.Truncate(int64(len(contents)))
+	if was == 0 || was != len(contents) {
+		if err := f.Truncate(int64(len(contents))); err != nil {
+			return err
+		}
+	}
+	l.long = len(contents)
+	return nil
 }
 
 func (l *osLock) Read() ([]byte, error) {
