@@ -133,6 +133,15 @@ func (c *conn) past(name string) (*engine.Snapshot, error) {
 	return snap, wrapError("", err)
 }
 
+// use loads a table of an old state for the statement being compiled or stepped.
+func (c *conn) use(t *engine.Table) error {
+	ctx := c.stepping
+	if ctx == nil { // one of the driver's own
+		ctx = context.Background()
+	}
+	return wrapError("", t.Load(ctx))
+}
+
 // openPast opens the state that a branch point of a store names.
 func openPast(ctx context.Context, store *engine.Store, name string) (*engine.Snapshot, error) {
 	snap, err := store.At(ctx, name)

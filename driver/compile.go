@@ -32,6 +32,7 @@ func (c *conn) compileLocked(ctx context.Context, p *piece) error {
 	if err := c.acquire(ctx, a); err != nil {
 		return err
 	}
+	c.stepping = ctx // planning may have to read
 	if p.st == nil || p.schema != c.mirror.schema || p.gen != c.names.gen || !c.names.known || p.enforced != c.enforced() {
 		if err := c.build(p); err != nil {
 			return err

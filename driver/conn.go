@@ -98,7 +98,7 @@ func (c *conn) setUp() error {
 	c.db.PushdownOff = c.sh.cfg.Pushdown == "off"
 	c.db.OnControl = c.applyPending
 	c.db.OnUnlockedWrite = c.lockLate
-	c.db.OnPast = c.past
+	c.db.OnPast, c.db.OnUse = c.past, c.use
 	if err := c.attachCatalog(); err != nil {
 		return err
 	}
@@ -194,6 +194,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (_ sqldriver.St
 		return nil, err
 	}
 	s := newStmt(c, query)
+	c.stepping = ctx
 	if err := c.precompile(s); err != nil {
 		s.finalize()
 		return nil, wrapError("prepare", err)

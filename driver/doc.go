@@ -194,9 +194,10 @@ affinities and collations of then. Every write and BEGIN IMMEDIATE is refused wi
 ErrReadOnly; temporary tables and attached files can be written.
 
 Making one seals and publishes what was written since the last checkpoint, under
-the write lock for moments. Files that a branch point needs stay until it is deleted; the
-first read of one reads them once, and keeps row ids, places and indexes in memory, but
-not rows.
+the write lock for moments. Files that a branch point needs stay until it is deleted. A
+table of one is looked for in them when it is first read, or a statement on it planned;
+then its row ids, places and indexes are in memory, but not its rows. They count against
+the memory budget, and those that were read longest ago go first when that is short.
 
 # Compaction
 

@@ -172,6 +172,11 @@ func memoryError(op string, err error, full *engine.MemoryError) *Error {
 	case !def.Durable || full.InMemory:
 		way = "bound " + def.Name + " with max_rows, delete rows"
 	}
+	if full.Past {
+		e := coded(op, ErrNoMem, withText(full.Error(), err), "raise memory_budget, or end what reads other old states; row ids, places and indexes of "+def.Name+" are in memory while it is read as it was")
+		e.Table = def.Name
+		return e
+	}
 	e := coded(op, ErrNoMem, withText(full.Error(), err), way+" or raise memory_budget")
 	if full.Table != nil {
 		e.Table = full.Table.Name

@@ -29,6 +29,7 @@ type MemoryError struct {
 	Budget   int64
 	Source   string // of the budget
 	InMemory bool   // the store has no log that rows could be left in
+	Past     bool   // a table of a branch point was read
 }
 
 // Error names the largest table, its rows and bytes, the estimate, the budget and
@@ -36,6 +37,8 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	what := "out of memory"
 	switch {
+	case e.Past:
+		what += " while a table of a branch point is read"
 	case e.Table == nil:
 		what += " while the log is read"
 	case e.Table.ID != e.Largest.ID:
@@ -50,6 +53,11 @@ func (e *MemoryError) Unwrap() error { return ErrNoMemory }
 
 // ResidentBytes estimates the memory of the table's rows and indexes.
 func (t *Table) ResidentBytes() int64 {
+	if t.past != nil {
+		if t = t.past.loaded.Load(); t == nil {
+			return 0
+		}
+	}
 	n := t.rows.Memory()
 	for _, ix := range t.indexes {
 		n += ix.Memory()
@@ -111,7 +119,7 @@ func (h *TxTable) tight(bytes int) bool {
 		return false
 	}
 	rough := int64(1+len(h.indexes)) * int64(2*bytes+16*len(h.def.Columns)+64)
-	return h.tx.memory+rough > h.tx.budget
+	return h.tx.memory+rough+h.tx.besides() > h.tx.budget
 }
 
 // fit refuses a row that would take the tables above the budget, before anything
@@ -131,10 +139,29 @@ func (h *TxTable) fit(rowid int64, rec, old row.Record) error {
 			need += int64(len(old))
 		}
 	}
-	if need <= 0 || t.memory+need <= t.budget {
+	if need <= 0 || t.fits(need) {
 		return nil
 	}
-	return t.noMemory(h.def, t.memory+need)
+	return t.noMemory(h.def, t.memory+need+t.besides())
+}
+
+// besides is what old states take of the budget.
+func (t *txState) besides() int64 {
+	if t.pasts == nil {
+		return 0
+	}
+	return t.pasts.held()
+}
+
+// fits reports whether there is room for so many bytes more, for which old states
+// that nobody reads have to go.
+func (t *txState) fits(need int64) bool {
+	over := t.memory + need + t.besides() - t.budget
+	if over > 0 && t.pasts != nil && t.besides() > 0 {
+		t.pasts.makeRoom(over, false)
+		over = t.memory + need + t.besides() - t.budget
+	}
+	return over <= 0
 }
 
 // need estimates what a row takes.

@@ -15,6 +15,7 @@ type source struct {
 	staged  []row.Record // by position; of the transaction the table is seen from
 	bytes   int64        // of the staged records
 	lease   *lease       // on the files that its locators may name
+	ended   func() error // asked now and then while all rows are read, or nil
 }
 
 // source returns that of a published table, nil when its rows are in memory: those

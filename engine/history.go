@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 	"weak"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -13,24 +15,28 @@ import (
 
 // A history is the state of a branch point, read from exactly the files that its
 // representation names. It has the form of every other state, with all durable tables
-// as resident=keys has them: in memory are row ids, places and indexes, and rows are
-// read from sealed files when they are asked for.
+// as resident=keys has them: in memory are row ids, places and indexes of the tables
+// that are used, and rows are read from sealed files when they are asked for.
 //
 // Its files are opened through objects of its own, and what can be read through
 // these has one lease. The files stay as long as that has not ended, whatever becomes
 // of the branch point: held names them. A state and its tables need no release, as
 // with snapshots of the present.
 
-// At returns the state of a branch point. The first call reads all files that
-// it is made of, holding them against the catalog and themselves; a *CorruptError
-// tells of what does not fit, and concerns nothing but this branch point. Later
-// calls, and those that come meanwhile, share what it made. Volatile tables are
+// At returns the state of a branch point. The first call reads headers, footers and
+// schema from the files that it is made of, holding them against the catalog; a
+// *CorruptError tells of what does not fit, and concerns nothing but this branch point.
+// Later calls, and those that come meanwhile, share what it made. Volatile tables are
 // empty in it.
 //
-// Rows can be read until the store is closed, then they are refused with ErrClosed.
-// What it takes in memory counts against the memory budget beside the present
-// state, and ErrNoMemory refuses what does not fit. An unknown name is a
-// catalog.ErrNotFound; ctx ends the reading.
+// The files of a table are read when that is first used, see [Table.Load]. What is then
+// in memory of it, row ids, places and indexes, counts against the memory budget beside
+// the present state. When that is short, the tables that were used longest ago are let
+// go of, to be read again when they are used again; ErrNoMemory refuses what does not fit
+// even so. A *CorruptError of a table says nothing of others.
+//
+// Rows can be read until the store is closed, then they are refused with ErrClosed. An
+// unknown name is a catalog.ErrNotFound; ctx ends the reading.
 func (s *Store) At(ctx context.Context, name string) (*Snapshot, error) {
 	if s.opts.Memory {
 		return nil, ErrInMemory
@@ -102,9 +108,9 @@ func (s *Store) readPast(ctx context.Context, p *past, b catalog.BranchPoint) (r
 	} else if again.ID != b.ID {
 		return nil, fmt.Errorf("%w: it was made anew meanwhile", ErrBusy)
 	}
-	if r, err = s.loadWithin(ctx, p, &known); errors.Is(err, ErrNoMemory) && h.makeRoom() {
-		p.objects = historyObjects(s.fs)
-		r, err = s.loadWithin(ctx, p, &known)
+	p.objects = historyObjects(s.fs)
+	if r, err = s.openPast(ctx, p.objects, &known); err != nil {
+		_ = p.objects.close() // they were only read
 	}
 	return r, err
 }
@@ -118,6 +124,14 @@ type histories struct {
 	last map[int64]*past
 	// recent keeps the ones that were asked for last, the newest at the end.
 	recent []kept
+
+	loading      turns         // held by whoever loads a table
+	tables       []heldTable   // that are in memory
+	clock        atomic.Uint64 // counts uses of tables
+	bytes        atomic.Int64  // that tables take, when that was last looked at,
+	unfinished   atomic.Int64  // and the one that is being loaded
+	loads, drops uint64
+	swept        time.Time // when makeRoom last did
 }
 
 // strongHistories is how many histories are kept that nobody uses.
@@ -138,7 +152,6 @@ type past struct {
 
 	// Guarded by histories.mu; err and root do not change behind done.
 	held   []int64 // objects that it is read from
-	memory int64
 	loaded bool
 	err    error
 	root   weak.Pointer[root]
@@ -183,7 +196,7 @@ func (h *histories) ended(p *past, r *root, err error) {
 		h.remove(p)
 		p.err = err
 	} else {
-		p.loaded, p.memory, p.root = true, r.memory, weak.Make(r)
+		p.loaded, p.root = true, weak.Make(r)
 		h.keep(p, r)
 	}
 	close(p.done)

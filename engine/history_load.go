@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -19,54 +18,6 @@ func historyObjects(fs vfs.FS) *objects {
 	o := newObjects(fs)
 	o.keys = true
 	return o
-}
-
-// loadWithin reads a history within the memory budget: what the present state and
-// other histories leave of it.
-func (s *Store) loadWithin(ctx context.Context, p *past, known *catalog.History) (*root, error) {
-	if p.objects == nil {
-		p.objects = historyObjects(s.fs)
-	}
-	used := s.durable.Load().memory + s.histories.memory()
-	room := int64(0)
-	if budget := s.opts.MemoryBudget; budget != 0 {
-		room = max(1, budget-used)
-	}
-	r, err := s.readHistory(ctx, p.objects, known, room)
-	var full *MemoryError
-	if errors.As(err, &full) {
-		full.Estimate += used
-		full.Budget, full.Source = s.opts.MemoryBudget, s.opts.BudgetSource
-	}
-	if err != nil {
-		_ = p.objects.close() // they were only read
-	}
-	return r, err
-}
-
-// memory is what all histories take that somebody has.
-func (h *histories) memory() (sum int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for p := range h.all {
-		if !p.over() {
-			sum += p.memory
-		}
-	}
-	return sum
-}
-
-// makeRoom lets go of all histories that nobody uses and reports whether there were
-// any. Who uses one, only the collector of garbage knows.
-func (h *histories) makeRoom() bool {
-	h.mu.Lock()
-	some := len(h.recent) > 0
-	h.recent = nil
-	h.mu.Unlock()
-	if some {
-		runtime.GC()
-	}
-	return some
 }
 
 // readHistory reads the state that a representation holds, and nothing else than the

@@ -31,7 +31,22 @@ func TestHistoryIsTheWorld(t *testing.T) {
 			defer o.close()
 			return second(s.readHistory(t.Context(), o, &h, 0))
 		}
+		onDemand := func(h catalog.History) error {
+			o := historyObjects(s.fs)
+			defer o.close()
+			r, err := s.openPast(t.Context(), o, &h)
+			if err != nil {
+				return err
+			}
+			for _, table := range r.tables {
+				if err := table.Load(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 		must(t, read(whole))
+		must(t, onDemand(whole))
 		for what, change := range map[string]func(h *catalog.History){
 			"another number of rows":   func(h *catalog.History) { h.LiveCount++ },
 			"another fingerprint":      func(h *catalog.History) { h.Fingerprint = slices.Clone(h.Fingerprint); h.Fingerprint[3] ^= 1 },
@@ -63,6 +78,9 @@ func TestHistoryIsTheWorld(t *testing.T) {
 			var corrupt *CorruptError
 			if err := read(h); !errors.As(err, &corrupt) || corrupt.File == "" {
 				t.Errorf("%s: %v", what, err)
+			}
+			if err := onDemand(h); !errors.As(err, &corrupt) || corrupt.File == "" {
+				t.Errorf("%s, on demand: %v", what, err)
 			}
 		}
 	})

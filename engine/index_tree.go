@@ -227,7 +227,10 @@ func (t *Table) each(f func(rowid int64, rec row.Record)) error {
 		for _, e := range buf[:n] {
 			f(e.Rowid, e.Rec)
 		}
-		if ended := t.src.objects.ended; ended != nil {
+		for _, ended := range []func() error{t.src.objects.ended, t.src.ended} {
+			if ended == nil {
+				continue
+			}
 			if err := ended(); err != nil {
 				return err
 			}

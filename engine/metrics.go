@@ -47,6 +47,12 @@ type Metrics struct {
 	Hops  uint64
 	Reads uint64
 
+	// Of branch points: tables that were loaded, and let go of for want of memory;
+	// what those in memory take.
+	PastLoads  uint64
+	PastDrops  uint64
+	PastMemory int64
+
 	RecoveredBytes int64 // read at open
 	DroppedBytes   int64 // of unsynced tails, at open
 }
@@ -74,6 +80,7 @@ func (s *Store) Metrics() Metrics {
 	head := s.head.Load()
 	m.Head, m.Durable = head.lsn, s.synced.Load().lsn
 	m.MemoryEstimate, m.MemoryBudget = head.memory, s.opts.MemoryBudget
+	s.histories.measure(&m)
 	return m
 }
 

@@ -28,14 +28,43 @@ var historyFences = []fencesOf{
 		{"histories end with the store", `			errs = append(errs, p.objects.close())`, ``, "TestBranchPointRefusals"},
 	}},
 	{"history_load.go", ".", []fence{
-		{"a history has room for what is left", `budget-used)`, `budget)`, "TestBranchPointsWithinTheBudget"},
-		{"histories that nobody uses make room", `	h.recent = nil
-`, ``, "TestBranchPointsWithinTheBudget"},
-		{"nothing but the state has its lease", `	o.lease.current.Store(nil) // from`, `	// from`, "TestBranchPointIsRead$"},
-		{"a history is no other state", `	state.content = new(content)`, ``, "TestBranchPointOfNothing"},
 		{"a history has the rows of its world", `t.rows != known.LiveCount`, `false`, "TestHistoryIsTheWorld"},
 		{"a history has the fingerprint of its world", `t.sum != sumOf(known.Fingerprint)`, `false`, "TestHistoryIsTheWorld"},
 		{"a history has the schema of its world", `v != uint64(known.SchemaVersion)`, `false && v != 0`, "TestHistoryIsTheWorld"},
+	}},
+	{"history_state.go", ".", []fence{
+		{"nothing but the state and its tables has its lease", `	o.lease.current.Store(nil) // from`, `	// from`, "TestBranchPointIsRead$"},
+		{"a history is no other state", `content: new(content)}`, `content: st.s.durable.Load().content}`, "TestBranchPointOfNothing"},
+		{"a state has the rows of its world", `rows != known.LiveCount`, `false`, "TestHistoryIsTheWorld"},
+		{"a state has the fingerprint of its world", `sum != sumOf(known.Fingerprint)`, `false`, "TestHistoryIsTheWorld"},
+		{"files of a log are in the order of commits", `first <= log[n-1].info.LastLSN:`, `false:`, "TestHistoryIsTheWorld"},
+		{"a shard has an ordinal", `		if !ok || ordinal < 0 ||`, `		if ordinal < 0 ||`, "TestHistoryIsTheWorld"},
+		{"a file is as long as it was sealed", `	if f.size != extent {`, `	if false {`, "TestPastTablesWithDamage"},
+		{"damage of a file is one of its tables", `			f.bad, err = err, nil // concerns`, `			// concerns`, "TestPastTablesWithDamage"},
+	}},
+	{"history_table.go", ".", []fence{
+		{"a table has room for what is left", `	if over := present + h.held() - budget; over > 0 {`, `	if over := h.held() - budget; over > 0 {`, "TestPastTablesBeyondTheBudget|TestBranchPointsWithinTheBudget"},
+		{"a table that does not fit is refused", `all > budget {`, `all > 2*budget {`, "TestPastTablesBeyondTheBudget|TestBranchPointsWithinTheBudget"},
+		{"a damaged file is one of its tables", `				return f.bad
+`, `				return nil
+`, "TestPastTablesWithDamage"},
+		{"a table of a closed store is not loaded", `	done, err := s.keepOpen()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := s.jobContext(ctx)`, `	ctx, cancel := s.jobContext(ctx)`, "TestPastTableLoadEnds"},
+	}},
+	{"history_memory.go", ".", []fence{
+		{"what was used longest ago goes first", `cmp.Compare(a.used.Load(), b.used.Load())`, `cmp.Compare(b.used.Load(), a.used.Load())`, "TestPastTablesBeyondTheBudget"},
+		{"what a scan has counts", `return t.table.Value() == nil })`, `return t.table.Value() == nil || t.of.Value() != nil && t.of.Value().loaded.Load() == nil })`, "TestPastTablesBeyondTheBudget|TestBranchPointsWithinTheBudget"},
+	}},
+	{"budget.go", ".", []fence{
+		{"writes have the room that histories take", `		t.pasts.makeRoom(over, false)
+`, ``, "TestPastTablesBeyondTheBudget"},
+		{"histories count beside what is written", `	over := t.memory + need + t.besides() - t.budget
+	if`, `	over := t.memory + need - t.budget
+	if`, "TestPastTablesBeyondTheBudget"},
 	}},
 	{"recovery_restore.go", ".", []fence{
 		{"a shard is one of the store's", `ordinal < 0 || ordinal >= int64(len(r.shards))`, `false`, "TestHistoryIsTheWorld"},

@@ -22,6 +22,7 @@ type Scanner struct {
 	desc    bool
 	started bool
 	done    bool
+	failed  error // why there is no table
 
 	rows   tree.RowIter
 	of     *rowTree // that rows iterates
@@ -50,6 +51,9 @@ type Scanner struct {
 
 // Rows starts a scan as Table.Scan does.
 func (s *Scanner) Rows(t *Table, lo, hi int64, desc bool) {
+	if t = s.use(t); t == nil {
+		return
+	}
 	s.table, s.indexed, s.desc, s.started, s.done = t, false, desc, false, lo > hi
 	s.lo, s.hi = lo, hi
 	if desc && s.of != t.rows {
@@ -59,6 +63,9 @@ func (s *Scanner) Rows(t *Table, lo, hi int64, desc bool) {
 
 // Index starts a scan as Table.IndexScan does.
 func (s *Scanner) Index(t *Table, ix int, lo, hi string, desc bool) {
+	if t = s.use(t); t == nil {
+		return
+	}
 	s.table, s.indexed, s.desc, s.started, s.done = t, true, desc, false, hi != "" && lo >= hi
 	s.klo, s.khi = lo, hi
 	s.indexTitle = t.def.Indexes[ix]
@@ -66,6 +73,16 @@ func (s *Scanner) Index(t *Table, ix int, lo, hi string, desc bool) {
 	if s.ofIndex != t.indexes[ix] {
 		s.ofIndex, s.entries = t.indexes[ix], t.indexes[ix].Iter()
 	}
+}
+
+// use returns the table with its rows, nil when they cannot be found: then every call
+// that follows says why.
+func (s *Scanner) use(t *Table) *Table {
+	t, s.failed = t.whole()
+	if s.failed != nil {
+		s.table, s.done, s.places = nil, true, s.places[:0]
+	}
+	return t
 }
 
 // Next fills buf with the next rows and returns how many there were. Less
@@ -86,6 +103,8 @@ func (s *Scanner) Next(buf []Entry) (int, error) {
 func (s *Scanner) NextIDs(buf []Entry) (n int, err error) {
 	s.places = s.places[:0]
 	switch {
+	case s.failed != nil:
+		return 0, s.failed
 	case s.done || s.table == nil || len(buf) == 0:
 		return 0, nil
 	case s.indexed:
@@ -106,7 +125,7 @@ func (s *Scanner) NextIDs(buf []Entry) (n int, err error) {
 // row ids. A row is then had with Fetch.
 func (s *Scanner) NextKeys(buf []Entry, keys []string) (int, error) {
 	if s.done || s.table == nil || len(buf) == 0 || !s.indexed {
-		return 0, nil
+		return 0, s.failed
 	}
 	return s.nextIndexed(buf, keys)
 }
@@ -129,6 +148,9 @@ const maxStrays = 4
 // order: the next one is looked for where the last one was, until that proves to
 // be of no use.
 func (s *Scanner) Fetch(rowid int64) (row.Record, error) {
+	if s.failed != nil {
+		return "", s.failed
+	}
 	rec, err := s.find(rowid)
 	if s.table.src == nil || err != nil {
 		return rec, err

@@ -19,8 +19,15 @@ type Statistics struct {
 	indexes []*indexTree
 }
 
-// Statistics returns those of the table.
-func (t *Table) Statistics() Statistics { return Statistics{t.def, t.rows, t.src, t.indexes} }
+// Statistics returns those of the table. One of a branch point that cannot be read
+// has those of an empty table: whoever reads it is told.
+func (t *Table) Statistics() Statistics {
+	n, err := t.whole()
+	if err != nil {
+		n = newTable(t.def, nil)
+	}
+	return Statistics{n.def, n.rows, n.src, n.indexes}
+}
 
 // Statistics returns those of the table as of now.
 func (h *TxTable) Statistics() Statistics {

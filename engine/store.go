@@ -198,7 +198,7 @@ func newStore(o Options, h *home) *Store {
 	s.pipe.gathering = newBatch()
 	s.chores.awaiting = map[LSN]*awaited{}
 	s.chores.sealed = make(chan struct{})
-	s.publishing = newTurns()
+	s.publishing, s.histories.loading = newTurns(), newTurns()
 	s.untilClose, s.endWork = context.WithCancel(context.Background())
 	s.compactor = compactor{
 		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},

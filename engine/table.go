@@ -13,6 +13,7 @@ type Table struct {
 	def     *TableDef
 	rows    *rowTree
 	src     *source      // of a keys table, whose rows tree has locators; else nil
+	past    *pastTable   // of a history, which has rows and indexes once they are loaded; else nil
 	indexes []*indexTree // beside def.Indexes
 	sum     row.Sum      // of a durable table's rows, kept up to date by commits
 	live    int64        // bytes that a compaction would write of them, see liveSize
@@ -30,20 +31,34 @@ func newTable(def *TableDef, o *objects) *Table {
 func (t *Table) Def() *TableDef { return t.def }
 
 // Len returns the number of rows.
-func (t *Table) Len() int { return t.rows.Len() }
+func (t *Table) Len() int {
+	if t.past != nil {
+		return int(t.past.count.rows)
+	}
+	return t.rows.Len()
+}
 
 // Get returns the record of a row and whether it exists.
 func (t *Table) Get(rowid int64) (row.Record, bool, error) {
+	t, err := t.whole()
+	if err != nil {
+		return "", false, err
+	}
 	rec, ok := t.rows.Get(rowid)
 	if t.src == nil || !ok {
 		return rec, ok, nil
 	}
-	rec, err := t.src.row(t.def, rowid, rec)
+	rec, err = t.src.row(t.def, rowid, rec)
 	return rec, err == nil, err
 }
 
-// MaxRowid returns the largest row id, false when the table is empty.
+// MaxRowid returns the largest row id, false when the table is empty, or is one of a
+// branch point that cannot be read.
 func (t *Table) MaxRowid() (int64, bool) {
+	t, err := t.whole()
+	if err != nil {
+		return 0, false
+	}
 	rowid, _, ok := t.rows.Max()
 	return rowid, ok
 }

@@ -41,6 +41,7 @@ type txState struct {
 
 	memory int64              // estimate of what the tables take, own writes included
 	budget int64              // that it must not exceed, 0 for none
+	pasts  *histories         // which take a part of it, or nil
 	told   func(*MemoryError) // is called with the error of a write that would
 
 	// stamp changes with every write and every undo, so that work derived

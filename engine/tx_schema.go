@@ -28,7 +28,7 @@ func (t *txState) Apply(c Change) error {
 	}
 	was, before := t.slots, t.memory
 	t.slots = slots
-	if t.weighAll(); t.memory > t.budget && t.budget > 0 && t.memory > before {
+	if t.weighAll(); t.budget > 0 && t.memory > before && !t.fits(0) {
 		// A new index is too much; the table it is of is where the row would be.
 		err := t.noMemory(changedTable(t.schema, next), t.memory)
 		t.slots = was

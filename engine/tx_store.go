@@ -92,7 +92,7 @@ func (s *Store) begin() (t *Tx, wait *readiness, err error) {
 	s.inTx.Store(true)
 	base := s.head.Load()
 	t = &Tx{txState: newTx(base, base.lsn+1, &s.ids), store: s}
-	t.unlogged, t.budget, t.told = s.opts.Memory, s.opts.MemoryBudget, s.noMemory
+	t.unlogged, t.budget, t.told, t.pasts = s.opts.Memory, s.opts.MemoryBudget, s.noMemory, &s.histories
 	return t, nil, nil
 }
 

@@ -14,6 +14,10 @@ import (
 // A row of a keys table that cannot be read goes to bad, whose error ends the
 // check.
 func (t *Table) verify(summed bool, report func(text string), bad func(error) error) error {
+	t, err := t.whole()
+	if err != nil {
+		return bad(err)
+	}
 	if len(t.indexes) != len(t.def.Indexes) {
 		report(fmt.Sprintf("table %q has %d index trees for %d indexes", t.def.Name, len(t.indexes), len(t.def.Indexes)))
 		return nil

@@ -189,7 +189,7 @@ func (p *past) column(dec *row.Decoder, k int) row.Value {
 // state returns what the cursor reads of the table.
 func (q *cursor) state() (*engine.Table, error) {
 	if q.past != nil {
-		return q.past.view, nil
+		return q.past.view, q.t.c.use(q.past.view)
 	}
 	return q.t.c.view(q.t.id)
 }

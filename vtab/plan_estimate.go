@@ -42,7 +42,11 @@ func (pl *planner) statistics() bool {
 		}
 		pl.stats = h.Statistics()
 	case c.snap != nil && c.snap.Table(id) != nil:
-		pl.stats = c.snap.Table(id).Statistics()
+		view := c.snap.Table(id)
+		if c.use(view) != nil {
+			return false // whoever reads it is told
+		}
+		pl.stats = view.Statistics()
 	default:
 		return false
 	}

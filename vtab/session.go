@@ -40,6 +40,10 @@ type session struct {
 
 	// OnPast opens the state of a branch point, for SELECT … FROM t('name').
 	OnPast func(name string) (*engine.Snapshot, error)
+	// OnUse is called with a table of a snapshot before its rows are asked for. Those
+	// of an old state are loaded then; without it nothing ends that but the store's
+	// Close.
+	OnUse func(*engine.Table) error
 
 	pasts     pasts
 	txs       txState
@@ -186,7 +190,18 @@ func (c *Conn) view(id engine.TableID) (*engine.Table, error) {
 	if t == nil {
 		return nil, errorf(lib.SQLITE_SCHEMA, "no such table in this snapshot: %d", id)
 	}
+	if c.tx == nil {
+		return t, c.use(t)
+	}
 	return t, nil
+}
+
+// use readies a table of a snapshot to be read.
+func (c *Conn) use(t *engine.Table) error {
+	if c.OnUse == nil {
+		return nil
+	}
+	return c.OnUse(t)
 }
 
 // closeSession lets go of everything once SQLite has let go of the tables.
