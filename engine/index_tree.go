@@ -210,6 +210,10 @@ func (t *Table) buildIndexes(at []int, each func(int64, row.Record), twins func(
 
 // each calls f with every row in the order of their ids.
 func (t *Table) each(f func(rowid int64, rec row.Record)) error {
+	t, err := t.whole()
+	if err != nil {
+		return err
+	}
 	if t.src == nil {
 		t.rows.Ascend(math.MinInt64, func(rowid int64, rec row.Record) bool {
 			f(rowid, rec)
