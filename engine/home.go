@@ -194,12 +194,13 @@ func (h *home) held() map[int64]bool {
 	return list
 }
 
-// tell writes into LOCK how far the log of a timeline is durable. Read-only processes
-// fall back on recovery's cut when they cannot read it, so a failure is no failure of
+// tell writes into LOCK how far the log of a timeline is durable. What is told does not
+// go back: whoever synced a commit may come here behind a restore, which has told of a
+// later one. Read-only processes fall back on recovery's cut when they cannot read it, so a failure is no failure of
 // a commit.
 func (h *home) tell(timeline string, lsn LSN) error {
 	h.book.Lock()
 	defer h.book.Unlock()
-	h.told[timeline] = lsn
+	h.told[timeline] = max(h.told[timeline], lsn)
 	return h.lock.Write(lockContents(os.Getpid(), h.told))
 }

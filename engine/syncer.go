@@ -232,7 +232,7 @@ func (s *Store) writeLock(lsn LSN) {
 		s.event(Event{Kind: EventBackgroundFailed, File: lockName, LSN: lsn, Err: err})
 	}
 	s.mu.Lock()
-	s.told = lsn
+	s.told = max(s.told, lsn)
 	s.mu.Unlock()
 }
 
