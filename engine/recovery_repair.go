@@ -224,13 +224,22 @@ func (s *Store) removeStrays(ctx context.Context) error {
 	s.entries.take()
 	defer s.entries.give()
 	for _, p := range strays {
-		if err := s.fs.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) { // another timeline collects, too
-			return fmt.Errorf("engine: removing %s: %w", p, err)
-		}
-		if err := s.fs.SyncDir(path.Dir(p)); err != nil {
-			return &syncError{path.Dir(p), err}
+		if err := s.removeStray(p); err != nil {
+			return err
 		}
 		s.event(Event{Kind: EventStrayRemoved, File: p})
+	}
+	return nil
+}
+
+// removeStray removes a file durably. Another timeline collects, too, and may have
+// removed it with its directory.
+func (s *Store) removeStray(p string) error {
+	if err := s.fs.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("engine: removing %s: %w", p, err)
+	}
+	if err := s.fs.SyncDir(path.Dir(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &syncError{path.Dir(p), err}
 	}
 	return nil
 }

@@ -126,3 +126,10 @@ func TestOpenWhileDropped(t *testing.T) {
 		}
 	}
 }
+
+// A file that another timeline collected, with its directory, between the look at the
+// directories and the one at the catalog is none to remove.
+func TestStrayThatIsGone(t *testing.T) {
+	s := openStore(t, Options{FS: vfs.NewMem(), NoCompaction: true})
+	must(t, s.removeStray(catalog.ObjectPath(1<<40, catalog.KindKV)))
+}
