@@ -32,8 +32,9 @@ type reader struct {
 	turn turns // held by whoever looks for a newer state
 
 	// Guarded by turn.
-	view     *view   // of the newest state
-	old      []*view // before it, that somebody may still read through
+	view     *view         // of the newest state
+	old      []*view       // before it, that somebody may still read through
+	pins     []catalog.Pin // that nothing is read by, and that could not be released yet
 	seen     lockLook
 	lock     vfs.File  // LOCK, for quick looks; nil until there is one
 	buf      []byte    // of quick looks
@@ -156,12 +157,16 @@ func (s *Store) letGo(ctx context.Context) {
 		if !v.over() {
 			return false
 		}
-		if err := s.unpin(ctx, v.pin); err != nil {
-			s.event(Event{Kind: EventBackgroundFailed, Err: err})
-			return errors.Is(err, catalog.ErrNotFound)
-		}
 		_ = v.close() // its files were only read
+		rd.pins = append(rd.pins, v.pin)
 		return true
+	})
+	rd.pins = slices.DeleteFunc(rd.pins, func(pin catalog.Pin) bool {
+		err := s.unpin(ctx, pin)
+		if err != nil {
+			s.event(Event{Kind: EventBackgroundFailed, Err: err})
+		}
+		return err == nil || errors.Is(err, catalog.ErrNotFound)
 	})
 	s.histories.reap()
 }

@@ -129,10 +129,10 @@ func (s *Store) goOnWith(ctx context.Context, known *catalog.Reading, to LSN, en
 		rd.drop()
 		return false, nil // whoever reads it all finds the same, if it is there
 	}
-	old := v.pin
+	rd.pins = append(rd.pins, v.pin)
 	v.pin = known.Pin
 	s.show(s.durable.Load())
-	return true, s.unpin(ctx, old)
+	return true, nil
 }
 
 // beginWith makes a view of a reading the newest.
@@ -140,7 +140,8 @@ func (s *Store) beginWith(ctx context.Context, known *catalog.Reading, look lock
 	rd := s.reader
 	v, r, err := s.openView(known, to, cut, s.ended(ctx))
 	if err != nil {
-		return errors.Join(err, s.unpin(ctx, known.Pin))
+		rd.pins = append(rd.pins, known.Pin)
+		return err
 	}
 	if cut {
 		err = s.stillCut(v, r.lsn)
@@ -149,7 +150,8 @@ func (s *Store) beginWith(ctx context.Context, known *catalog.Reading, look lock
 		err = fmt.Errorf("%w: the log is being recovered", ErrBusy)
 	}
 	if err != nil {
-		return errors.Join(err, v.close(), s.unpin(ctx, known.Pin))
+		rd.pins = append(rd.pins, known.Pin)
+		return errors.Join(err, v.close())
 	}
 	rd.drop()
 	rd.view = v
