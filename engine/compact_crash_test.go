@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -52,7 +53,7 @@ func TestCompactFaults(t *testing.T) {
 	quiet(t, s)
 	must(t, s.Close())
 	cat := r.cats.at(r.mem.Ops())
-	for _, after := range []bool{false, true} {
+	for _, rule := range []vfs.Rule{{}, {After: true}, {Err: syscall.ENOSPC}, {Short: 5}} {
 		failures := 0
 		for n := 1; ; n++ {
 			m := cloneMem(t, r.mem)
@@ -63,13 +64,14 @@ func TestCompactFaults(t *testing.T) {
 			must(t, err)
 			before := dump(s.Durable())
 			files := len(objectsOnDisk(t, m))
-			f.Fail(vfs.Rule{Kinds: vfs.MutatingOps, N: n, After: after})
+			rule.Kinds, rule.N = vfs.MutatingOps, n
+			f.Fail(rule)
 			err = s.Compact(t.Context(), nil)
 			hit := f.Injected() > 0
 			f.Clear()
 			if err != nil {
 				failures++
-				if !hit || errors.Is(err, ErrPoisoned) || s.Poisoned() != nil {
+				if !hit || errors.Is(err, ErrPoisoned) || s.Poisoned() != nil || errors.Is(err, ErrFull) != (rule.Err == syscall.ENOSPC) {
 					t.Errorf("operation %d: %v, poisoned %v", n, err, s.Poisoned())
 				}
 			}
