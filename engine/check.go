@@ -89,6 +89,8 @@ type extent struct {
 // what Open left. A store that Open refuses is for CheckFiles.
 func (s *Store) Check(ctx context.Context, report func(Finding), progress func(done, total int64)) error {
 	// Sealing changes files under the reader: it waits until Check is done.
+	s.checks.RLock()
+	defer s.checks.RUnlock()
 	s.sealing.RLock()
 	defer s.sealing.RUnlock()
 	if s.reader != nil {

@@ -25,6 +25,7 @@ type home struct {
 	lineage  [][16]byte // identities, other than id, that sealed files may have
 	settings map[string]string
 
+	checks  sync.RWMutex // held by Check to read, and by a restore for as long as writers wait for it; taken before the write lock
 	sweeps  turns        // held by whoever removes files that nothing reaches; taken before sealers
 	entries turns        // held from making or removing an entry of a directory to its sync
 	letting turns        // held from taking a file out of a list of replaced ones to what becomes of it

@@ -12,14 +12,14 @@ import "context"
 // out and by RestoreTo.
 //
 // What is held across I/O comes before: compactor.turn → publishing, and from there
-// the catalog; compactor.turn → write lock; sweeps → sealers → sealing → entries.
-// Nobody who has one of publishing, sweeps, sealers, sealing or entries waits for a
-// write lock. That is why RestoreTo may wait for them when it has it: for the next
-// files, for seals (which a running Check holds up, and with them every writer) and
-// for publishing, which it then takes, since between its look at the head and the
-// restore in the catalog nobody may append or publish. Close does so, too, when nobody
-// else is left. All others that have the write lock wait for none of them, and nobody
-// who has mu does.
+// the catalog; compactor.turn → checks → write lock; checks → sealing; sweeps → sealers →
+// sealing → entries. Nobody who has one of publishing, sweeps, sealers, sealing or entries
+// waits for a write lock. That is why RestoreTo may wait for them when it has it: for
+// the next files, for seals (which a running Check would hold up, and with them every
+// writer: it has waited for checks before) and for publishing, which it then takes,
+// since between its look at the head and the restore in the catalog nobody may append or
+// publish. Close does so, too, when nobody else is left. All others that have the write
+// lock wait for none of them, and nobody who has mu does.
 type writeLock struct{ slot chan struct{} }
 
 func newWriteLock() writeLock { return writeLock{slot: make(chan struct{}, 1)} }

@@ -37,9 +37,16 @@ var branchFences = []fencesOf{
 		{"a restore is younger than the head", `	if lsn <= head.LSN {`, `	if false {`, "TestRestoreRefusals"},
 		{"a restore is younger than what it restores", `		if r.LSN <= source.LSN {`, `		if false {`, "TestRestoreFromAnotherTimeline"},
 		{"a restore is younger than the log", `			case g.LastLSN >= lsn:`, `			case false:`, "TestRestoreRefusals"},
-		{"a restore passes over no open generation", `			case g.State == GenerationOpen:`, `			case false:`, "TestRestoreRefusals"},
-		{"a restore goes on in an open generation", `			case g.Generation == s.CurrentGeneration:`, `			case false:`, "TestRestoreIntoSealed"},
-		{"what a restore undid is not replayed", `s.ReplayFrom = s.CurrentGeneration; return nil })`, `return nil })`, "TestRestore$"},
+		{"a restore passes over no open generation", `				first = cmp.Or(first, g.Generation)`, `				first = g.Generation`, "TestRestoreBeforeTheCurrentGeneration"},
+		{"a restore goes on in an open generation", `		if first == 0 {`, `		if false {`, "TestRestoreIntoSealed"},
+		{"what a restore undid is not replayed", `s.ReplayFrom = f.Generation; return nil })`, `return nil })`, "TestRestore$"},
+	}},
+	{"timeline_restore.go", ".", []fence{
+		{"a restore waits for a check before writers do", `	if err := s.unchecked(ctx); err != nil {
+		return 0, err
+	}
+	defer s.checks.Unlock()
+`, ``, "TestWritersBesideCheckAndRestore"},
 	}},
 	{"../catalog/timelines.go", "../catalog", []fence{
 		{"a fork goes on with its parent's numbers", `			s.ParentShardID, s.ParentGeneration = &p.ID, &last`, `			_ = last`, "TestFork$"},

@@ -15,9 +15,9 @@ import (
 // back, whatever happens. The restore takes an LSN of its own, which it returns, and
 // gives the schema a version of its own. Volatile tables are empty afterwards.
 //
-// The state is read before, beside writers; then it waits for the write lock, for what
-// was written to be sealed and published, and for one commit of the catalog, which
-// decides. Until that ctx ends it with nothing changed. Snapshots that were taken before
+// The state is read before, beside writers; then it waits for a Check that runs, for the
+// write lock, for what was written to be sealed and published, and for one commit of the
+// catalog, which decides. Until that ctx ends it with nothing changed. Snapshots that were taken before
 // go on to show what they show. An unknown branch point is a catalog.ErrNotFound, one
 // that does not fit the memory budget an ErrNoMemory.
 //
@@ -97,6 +97,11 @@ func (s *Store) restoreFrom(ctx context.Context, branchPoint string, lockTimeout
 	if r.replay, r.root, err = s.replayHistory(ctx, s.objects, &r.known, s.opts.MemoryBudget); err != nil {
 		return 0, err
 	}
+	// A Check keeps seals waiting, and with the lock that would be every writer.
+	if err := s.unchecked(ctx); err != nil {
+		return 0, err
+	}
+	defer s.checks.Unlock()
 	ok, err := s.acquireWithin(ctx, lockTimeout)
 	if err != nil {
 		return 0, err
@@ -145,6 +150,21 @@ func (s *Store) restoreFrom(ctx context.Context, branchPoint string, lockTimeout
 	s.restored(r, lsn, next)
 	s.writeLock(lsn)
 	return lsn, nil
+}
+
+// checkPoll is how often a restore looks whether a Check still runs.
+const checkPoll = 5 * time.Millisecond
+
+// unchecked waits until no Check runs. None begins before checks is unlocked.
+func (s *Store) unchecked(ctx context.Context) error {
+	for !s.checks.TryLock() {
+		select {
+		case <-time.After(checkPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // keepForRestore takes the files of the state out of those that are let go of when
