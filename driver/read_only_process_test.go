@@ -17,11 +17,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 // childEnv has the DSN of a child process, which opens it and runs the lines of its
 // input, each one statement, on one connection.
 const childEnv = "TIDEMARK_TEST_CHILD"
+
+// dieEnv has the child end, as by a kill, when it first opens a file of the log.
+const dieEnv = "TIDEMARK_TEST_CHILD_DIES"
 
 // TestChild is the other process of tests that need one.
 func TestChild(t *testing.T) {
@@ -35,10 +40,25 @@ func TestChild(t *testing.T) {
 }
 
 func runChild(dsn string, in io.Reader, out io.Writer) (err error) {
-	db, err := sql.Open("tidemark", dsn)
+	cfg, err := ParseDSN(dsn)
 	if err != nil {
 		return err
 	}
+	if os.Getenv(dieEnv) != "" {
+		f := vfs.NewFault(vfs.OS(cfg.Path))
+		f.SetHook(func(op vfs.Op) error {
+			if op.Kind == vfs.OpOpenRead && strings.HasPrefix(op.Name, "objects/") {
+				return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+			return nil
+		})
+		cfg.FS = f
+	}
+	connector, err := NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	c, err := db.Conn(context.Background())
 	if err != nil {
@@ -291,6 +311,42 @@ func TestKilledReader(t *testing.T) {
 	if got := answerOf(t, db, "SELECT count(*) FROM tidemark_pins"); got != "0" {
 		t.Errorf("%s pins", got)
 	}
+}
+
+// CAT-AT-19: a pin was committed, and its process died before it opened a file.
+func TestReaderDiesBeforeItReads(t *testing.T) {
+	path, db := fillProcesses(t)
+	c := newChild(t, path+"?mode=ro")
+	c.cmd.Env = append(c.cmd.Env, dieEnv+"=1")
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child ended with %v", err)
+	}
+	if got := answerOf(t, db, "SELECT session_state || ' ' || (objects > 0) FROM tidemark_pins"); got != "live 1" {
+		t.Errorf("before anybody looked: %s", got)
+	}
+	changeAll(t, db, "second")
+	mustExec(t, db, "INSERT INTO tidemark_jobs(kind) VALUES('compact')")
+	mustExec(t, db, "INSERT INTO tidemark_jobs(kind) VALUES('gc')")
+	if got := answerOf(t, db, "SELECT state || ' ' || death_evidence FROM tidemark_sessions"); got != "dead pid_absent" {
+		t.Errorf("the session is %s", got)
+	}
+	if got := answerOf(t, db, "SELECT (SELECT count(*) FROM tidemark_pins) + (SELECT count(*) FROM catalog.owners WHERE kind = 'reader')"); got != "0" {
+		t.Errorf("%s pins and owners", got)
+	}
+}
+
+// Pins of killed readers go without a job, too: the writer looks for them while there
+// are some.
+func TestKilledReaderInPassing(t *testing.T) {
+	path, db := fillProcesses(t)
+	c := startChild(t, path+"?mode=ro")
+	mustExec(t, db, "INSERT INTO tidemark_jobs(kind) VALUES('compact')")
+	c.kill()
+	eventually(t, "the session to end", func() bool { return answerOf(t, db, "SELECT state FROM tidemark_sessions") == "dead" })
 }
 
 // A reader goes on when the writer is killed, sees all that was acknowledged, and
