@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -109,7 +110,7 @@ func (c *Catalog) enter(ctx context.Context, tx *writeTx, id int64, p Process) (
 	return *s, nil
 }
 
-// behindHead lists the objects of the generations behind the head.
+// behindHead lists the objects of the generations behind the head, by id.
 func (s *State) behindHead() []int64 {
 	var list []int64
 	for i := range s.Generations {
@@ -117,6 +118,7 @@ func (s *State) behindHead() []int64 {
 			list = append(list, g.ObjectID)
 		}
 	}
+	slices.Sort(list)
 	return list
 }
 

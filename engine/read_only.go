@@ -116,8 +116,12 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if rd == nil {
 		return nil
 	}
-	if err := rd.turn.takeWithin(ctx); err != nil {
-		return err
+	select {
+	case rd.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing: // who closes keeps the turn
+		return ErrClosed
 	}
 	defer rd.turn.give()
 	if err := s.closed(); err != nil {

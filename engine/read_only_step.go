@@ -45,8 +45,10 @@ func (s *Store) step(ctx context.Context) error {
 // have come between. An error of files that nobody writes is no other the next time.
 func patienceWith(err error, nobody, same bool) int {
 	switch {
-	case errors.Is(err, ErrNoMemory), errors.Is(err, ErrUnwritable), errors.Is(err, catalog.ErrNotFound), errors.Is(err, catalog.ErrBusy):
+	case errors.Is(err, ErrNoMemory), errors.Is(err, ErrUnwritable), errors.Is(err, catalog.ErrNotFound):
 		return 0
+	case errors.Is(err, catalog.ErrBusy): // each time it was waited for
+		return 2
 	case errors.Is(err, ErrBusy), errors.Is(err, catalog.ErrNotAcquirable):
 		return stepTries
 	case nobody:
@@ -93,6 +95,8 @@ func (s *Store) stepTo(ctx context.Context, look lockLook) error {
 			if !stale {
 				return nil
 			}
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return err // between two commits: the view can go on
 		case !errors.Is(err, errBehind):
 			rd.drop()
 		}
@@ -203,7 +207,7 @@ func (s *Store) acquire(ctx context.Context) (*catalog.Reading, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	rd.acquired = s.opts.Now()
-	if !rd.immutable {
+	if !rd.immutable && rd.session == 0 { // else it is read without the turn
 		rd.session = known.Session.ID
 	}
 	return &known, nil

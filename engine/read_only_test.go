@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,6 +205,7 @@ func readerStress(t *testing.T, shards int) {
 	ctx, stop := context.WithTimeout(t.Context(), *stressTime)
 	defer stop()
 	var group sync.WaitGroup
+	var busy, opened atomic.Int64
 	group.Go(func() {
 		rng := rand.New(rand.NewPCG(*crashSeed, 1))
 		balance := [accounts]int{}
@@ -236,13 +238,21 @@ func readerStress(t *testing.T, shards int) {
 			var held []*Snapshot
 			for ctx.Err() == nil {
 				r, err := Open(context.Background(), o)
+				if errors.Is(err, catalog.ErrBusy) { // the turn at the catalog is nobody's by right
+					busy.Add(1)
+					continue
+				}
 				if err != nil {
 					t.Errorf("open: %v", err)
 					return
 				}
+				opened.Add(1)
 				last := LSN(0)
 				for range rng.IntN(300) {
-					if err := r.Refresh(context.Background()); err != nil {
+					if err := r.Refresh(context.Background()); errors.Is(err, catalog.ErrBusy) {
+						busy.Add(1)
+						continue
+					} else if err != nil {
 						t.Errorf("refresh: %v", err)
 						break
 					}
@@ -269,7 +279,10 @@ func readerStress(t *testing.T, shards int) {
 		})
 	}
 	group.Wait()
-	t.Logf("%d commits, %d rotations, %d compactions, %d files collected", s.Metrics().Commits, s.Metrics().Rotations, s.Metrics().Compactions, s.Metrics().CollectedFiles)
+	if opened.Load() == 0 {
+		t.Error("no reader was opened")
+	}
+	t.Logf("%d readers, %d times busy; %d commits, %d rotations, %d compactions, %d files collected", opened.Load(), busy.Load(), s.Metrics().Commits, s.Metrics().Rotations, s.Metrics().Compactions, s.Metrics().CollectedFiles)
 	if list, err := s.cat.Pins(t.Context()); err != nil || len(list) > 0 {
 		t.Errorf("pins %v, %v", list, err)
 	}
@@ -330,6 +343,74 @@ func TestReaderFollows(t *testing.T) {
 		sees(t, r, s.Durable().LSN())
 		if n := objects.reads.Load() - reads; n > 2*(maxHops+1) {
 			t.Errorf("%d records were read for a row that changed", n)
+		}
+	}
+}
+
+// Closing ends a reader wherever it is, and what is asked of it afterwards is told so.
+func TestReaderIsClosed(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true}
+	s := filled(t, o)
+	branch(t, s, "bp")
+	ro := o
+	ro.ReadOnly = true
+	for range 10 {
+		r, err := Open(t.Context(), ro)
+		must(t, err)
+		snap := r.Durable()
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				for {
+					if err := r.Refresh(context.Background()); err != nil {
+						if !errors.Is(err, ErrClosed) {
+							t.Errorf("refresh: %v", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		group.Go(func() {
+			if _, err := r.At(context.Background(), "bp"); err != nil && !errors.Is(err, ErrClosed) {
+				t.Errorf("at: %v", err)
+			}
+		})
+		churn(t, s, 1)
+		must(t, r.Close())
+		group.Wait()
+		must(t, r.Close())
+		if _, err := r.At(t.Context(), "bp"); !errors.Is(err, ErrClosed) {
+			t.Errorf("at: %v", err)
+		}
+		if got := snap.Table(snap.Schema().Lookup("a").Table.ID).Len(); got != 20 {
+			t.Errorf("%d rows of a state that was read before", got)
+		}
+		k := snap.Table(snap.Schema().Lookup("k").Table.ID)
+		if err := k.each(func(int64, row.Record) {}); !errors.Is(err, ErrClosed) {
+			t.Errorf("rows of files: %v", err)
+		}
+	}
+	if list, err := s.cat.Pins(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("pins %+v, %v", list, err)
+	}
+}
+
+// Who gives up waiting for a state takes nothing from those who come after him.
+func TestReaderGivesUp(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), NoCompaction: true}
+	s := filled(t, o)
+	r := openReading(t, o)
+	for n := range int64(5) {
+		wait(t, s, update(t, s, put("a", n, "changed", n)))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.step(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%v", err)
+		}
+		v := r.reader.view
+		if got, want := dump(sees(t, r, s.Durable().LSN())), dump(s.Durable()); got != want || r.reader.view != v {
+			t.Fatalf("%s\nwant\n%s", got, want)
 		}
 	}
 }
