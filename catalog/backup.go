@@ -42,7 +42,8 @@ type CopiedObject struct {
 	IntegrityDigest [32]byte `db:"-"`
 }
 
-// CopiedLog is the generation that a shard goes on in. Nobody has made its file.
+// CopiedLog is the generation that a shard goes on in. In a pruned copy nobody has made
+// its file.
 type CopiedLog struct {
 	Timeline   string `db:"timeline"`
 	ShardID    int64  `db:"shard_id"`
@@ -50,7 +51,8 @@ type CopiedLog struct {
 	ObjectID   int64  `db:"object_id"`
 	Path       string `db:"relative_path"`
 	Epoch      int64  `db:"writer_epoch"`
-	LSN        int64  `db:"lsn"` // last commit of the head
+	LSN        int64  `db:"lsn"`  // last commit of the head
+	Born       bool   `db:"born"` // its file was made when the catalog was copied
 }
 
 // Bytes is how long the sealed objects are.
@@ -185,7 +187,8 @@ func (c *Copied) read(ctx context.Context, tx *sqlx.Tx) error {
 		copy(c.Objects[i].ContentID[:], r.Content)
 		copy(c.Objects[i].IntegrityDigest[:], r.Digest)
 	}
-	if err := tx.SelectContext(ctx, &c.Logs, `SELECT t.name AS timeline, s.shard_id, g.generation, g.object_id, o.relative_path, s.writer_epoch, w.lsn
+	if err := tx.SelectContext(ctx, &c.Logs, `SELECT t.name AS timeline, s.shard_id, g.generation, g.object_id, o.relative_path, s.writer_epoch, w.lsn,
+			s.writer_epoch > 0 AND g.generation <= s.current_generation AS born
 		FROM shards s JOIN timelines t ON t.timeline_id = s.timeline_id JOIN worlds w ON w.world_id = t.head_world_id
 		JOIN generations g ON g.shard_id = s.shard_id AND g.generation >= s.replay_from JOIN objects o ON o.object_id = g.object_id
 		ORDER BY t.name, s.ordinal, g.generation`); err != nil {

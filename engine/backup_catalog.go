@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -103,6 +104,14 @@ func (b *backup) late(behind []catalog.CopiedLog) (late []string, err error) {
 			late = append(late, l.Timeline)
 		case err != nil:
 			return nil, err
+		case l.Born:
+			// A file that was there and is not any more was published, compacted and
+			// collected since: what it had is in a head that is younger than the copy.
+			if _, err := b.s.fs.Stat(l.Path); errors.Is(err, fs.ErrNotExist) {
+				late = append(late, l.Timeline)
+			} else if err != nil {
+				return nil, fmt.Errorf("engine: %w", err)
+			}
 		}
 	}
 	return late, nil

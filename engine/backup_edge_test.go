@@ -2,7 +2,9 @@ package engine
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -117,4 +119,40 @@ func TestBackupOfTimelines(t *testing.T) {
 		wait(t, r, update(t, r, put("a", 9, 9, "behind the restore")))
 		must(t, r.Close())
 	}
+}
+
+// A timeline may be opened, compacted and collected between the copy of the catalog and
+// the look at what the copy lacks: a file that is gone by then held commits, unless
+// nobody had made it yet.
+func TestBackupOfFilesThatAreGone(t *testing.T) {
+	s := openStore(t, Options{Dir: t.TempDir(), FS: vfs.NewMem(), NoCompaction: true})
+	wait(t, s, update(t, s, createTable("a")))
+	_, err := s.Fork(t.Context(), "dev")
+	must(t, err)
+	logs := func() (list []catalog.CopiedLog) {
+		file := filepath.Join(t.TempDir(), "copy")
+		must(t, catalog.Copy(t.Context(), s.opts.Dir, file))
+		_, behind, err := catalog.PruneCopy(t.Context(), file)
+		must(t, err)
+		return behind
+	}
+	b := &backup{s: s, settled: map[string]bool{"main": true}}
+	late, err := b.late(logs())
+	if err != nil || len(late) != 0 {
+		t.Errorf("a timeline that was never opened: late %q, %v", late, err)
+	}
+	dev := openTimeline(t, s, "dev", Options{})
+	wait(t, dev, update(t, dev, put("a", 1, 1, "acknowledged")))
+	behind := logs()
+	must(t, dev.Compact(t.Context(), nil))
+	eventually(t, "the log of dev to be collected", func() bool {
+		collectGarbage()
+		must(t, s.GC(t.Context(), nil))
+		_, err := s.fs.Stat(behind[slices.IndexFunc(behind, func(l catalog.CopiedLog) bool { return l.Timeline == "dev" })].Path)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	if late, err := b.late(behind); err != nil || !slices.Equal(late, []string{"dev"}) {
+		t.Errorf("late %q, %v", late, err)
+	}
+	must(t, dev.Close())
 }
