@@ -8,8 +8,8 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
-// Whoever synced a commit may come to tell of it only when a restore has told of a
-// later one: LOCK does not go back.
+// Whoever tells of a commit when a restore has told of a later one comes late: LOCK does
+// not go back.
 func TestLockGoesOnlyForward(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openStore(t, Options{FS: mem, NoCompaction: true})
