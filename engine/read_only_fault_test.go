@@ -15,6 +15,7 @@ import (
 // Without a writer a reader finds in every crash image what recovery does, and changes
 // no file.
 func TestReaderOfCrashImages(t *testing.T) {
+	needsSessions(t)
 	overShards(t, func(t *testing.T, shards int) {
 		r := newCrashRun(t, vfs.NewMem(), 2<<10, shards)
 		s := r.open(t)
@@ -63,6 +64,7 @@ func TestReaderOfCrashImages(t *testing.T) {
 // Whatever fails while a reader opens and goes on, it tells so or has the right rows,
 // and leaves no pin.
 func TestReaderFaults(t *testing.T) {
+	needsSessions(t)
 	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)}
 	s := filled(t, o)
 	branch(t, s, "bp")
@@ -150,6 +152,7 @@ var errInjected = errors.New("injected")
 // A commit of the catalog that fails, before or behind it, is told of; what was read
 // stays right.
 func TestReaderCatalogFaults(t *testing.T) {
+	needsSessions(t)
 	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true}
 	s := filled(t, o)
 	branch(t, s, "bp")

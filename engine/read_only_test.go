@@ -16,9 +16,19 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
+// needsSessions skips a test where no process can be named: there is no reading beside
+// a writer.
+func needsSessions(t testing.TB) {
+	t.Helper()
+	if _, err := catalog.ThisProcess(); err != nil {
+		t.Skip(err)
+	}
+}
+
 // openReading opens a store read-only until the end of the test.
 func openReading(t testing.TB, o Options) *Store {
 	t.Helper()
+	needsSessions(t)
 	o.Create, o.ReadOnly, o.Shards = false, true, 0
 	r, err := Open(t.Context(), o)
 	if err != nil {
@@ -190,6 +200,7 @@ func TestReaderBesideRestore(t *testing.T) {
 func TestReaderStress(t *testing.T) { overShards(t, readerStress) }
 
 func readerStress(t *testing.T, shards int) {
+	needsSessions(t)
 	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: shards, GenerationSize: 8 << 10, CompactFloor: 32 << 10, Events: nothingFails(t)}
 	s := openStore(t, o)
 	const accounts, each = 20, 100
@@ -349,6 +360,7 @@ func TestReaderFollows(t *testing.T) {
 
 // Closing ends a reader wherever it is, and what is asked of it afterwards is told so.
 func TestReaderIsClosed(t *testing.T) {
+	needsSessions(t)
 	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true}
 	s := filled(t, o)
 	branch(t, s, "bp")
