@@ -70,7 +70,7 @@ func (c *checker) branch(name string, known *catalog.History, read map[int64]boo
 	if c.damage > before {
 		return nil // a replay would only fail there
 	}
-	o := historyObjects(c.s.fs)
+	o := c.s.historyObjects()
 	defer func() { _ = o.close() }() // it was only read
 	_, err := c.s.readHistory(c.ctx, o, known, 0)
 	return about(err)

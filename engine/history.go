@@ -63,6 +63,7 @@ func (s *Store) at(ctx context.Context, name string) (*root, error) {
 		}
 		p, leads := s.histories.find(b.RepresentationID)
 		if leads {
+			s.histories.reap() // before there are ever more
 			r, err := s.readPast(ctx, p, b)
 			if err != nil {
 				return nil, fmt.Errorf("engine: branch point %q: %w", name, err)
@@ -108,7 +109,7 @@ func (s *Store) readPast(ctx context.Context, p *past, b catalog.BranchPoint) (r
 	} else if again.ID != b.ID {
 		return nil, fmt.Errorf("%w: it was made anew meanwhile", ErrBusy)
 	}
-	p.objects = historyObjects(s.fs)
+	p.objects = s.historyObjects()
 	if r, err = s.openPast(ctx, p.objects, &known); err != nil {
 		_ = p.objects.close() // they were only read
 	}
@@ -125,6 +126,7 @@ type histories struct {
 	// recent keeps the ones that were asked for last, the newest at the end.
 	recent []kept
 
+	readers      sharedReaders // of their files
 	loading      turns         // held by whoever loads a table
 	tables       []heldTable   // that are in memory
 	clock        atomic.Uint64 // counts uses of tables

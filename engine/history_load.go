@@ -7,16 +7,15 @@ import (
 	"strconv"
 
 	"github.com/tidemarkdb/tidemark/catalog"
-	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 // onlyLease is the number of the lease of a history: it has one.
 const onlyLease = 1
 
 // historyObjects are those that a history is read through.
-func historyObjects(fs vfs.FS) *objects {
-	o := newObjects(fs)
-	o.keys = true
+func (s *Store) historyObjects() *objects {
+	o := newObjects(s.fs)
+	o.keys, o.shared = true, &s.histories.readers
 	return o
 }
 

@@ -27,12 +27,12 @@ func TestHistoryIsTheWorld(t *testing.T) {
 			t.Fatalf("%d files of a base, %d generations", len(whole.Base), len(whole.Generations))
 		}
 		read := func(h catalog.History) error {
-			o := historyObjects(s.fs)
+			o := s.historyObjects()
 			defer o.close()
 			return second(s.readHistory(t.Context(), o, &h, 0))
 		}
 		onDemand := func(h catalog.History) error {
-			o := historyObjects(s.fs)
+			o := s.historyObjects()
 			defer o.close()
 			r, err := s.openPast(t.Context(), o, &h)
 			if err != nil {

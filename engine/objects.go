@@ -24,9 +24,10 @@ import (
 // pace changed its mind.
 type objects struct {
 	fs       vfs.FS
-	keys     bool         // rows of all durable tables are read from the files: see history.go
-	poisoned func() error // the store's cause, or nil; unless nil
-	ended    func() error // asked now and then while a history is read, else nil
+	keys     bool           // rows of all durable tables are read from the files: see history.go
+	poisoned func() error   // the store's cause, or nil; unless nil
+	ended    func() error   // asked now and then while a history is read, else nil
+	shared   *sharedReaders // of a history: what others read through, too
 	closed   atomic.Bool
 	mu       sync.Mutex
 	list     atomic.Pointer[[]*object] // by slot; copied to be changed

@@ -24,6 +24,9 @@ type objectReader struct {
 // before, under the name of the new way: to change over never fails a read.
 func (o *objects) acquire(ob *object, old *objectReader, w way) (*objectReader, error) {
 	handle := w == byHandle && o.handles.Load() < mostHandles
+	if o.shared != nil {
+		handle = handle && o.shared.handles.Load() < mostHandles
+	}
 	if old == nil {
 		return o.openSealed(ob, handle, w)
 	}
@@ -36,6 +39,24 @@ func (o *objects) acquire(ob *object, old *objectReader, w way) (*objectReader, 
 }
 
 func (o *objects) openSealed(ob *object, handle bool, w way) (*objectReader, error) {
+	if o.shared == nil {
+		r, err := o.openFile(ob, handle, w)
+		if err == nil && handle {
+			o.handles.Add(1)
+		}
+		return r, err
+	}
+	r, err := o.shared.acquire(ob.path, handle, func() (*objectReader, error) { return o.openFile(ob, handle, w) })
+	if err != nil {
+		return nil, err
+	}
+	if handle {
+		o.handles.Add(1)
+	}
+	return &objectReader{r, r, handle, w}, nil
+}
+
+func (o *objects) openFile(ob *object, handle bool, w way) (*objectReader, error) {
 	f, err := o.fs.OpenRead(ob.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &CorruptError{File: ob.path, Reason: "the file is missing", Err: err}
@@ -44,7 +65,6 @@ func (o *objects) openSealed(ob *object, handle bool, w way) (*objectReader, err
 		return nil, fmt.Errorf("engine: opening %s: %w", ob.path, err)
 	}
 	if handle {
-		o.handles.Add(1)
 		f.AdviseRandom()
 		return &objectReader{f, f, true, w}, nil
 	}
