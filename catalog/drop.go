@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -27,38 +29,44 @@ func (c *Catalog) DropTimeline(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		by, err := userOf(ctx, tx, head)
+		use, err := userOf(ctx, tx, head)
 		if err != nil {
 			return err
 		}
-		if by != "" {
-			return &Error{Code: CodeInUse, Err: &InUseError{Timeline: name, By: by}}
+		if use != nil {
+			use.Timeline = name
+			return &Error{Code: CodeInUse, Err: use}
 		}
 		return drop(ctx, tx, head)
 	})
 }
 
-// userOf names something that needs a timeline, "" for nothing.
-func userOf(ctx context.Context, tx *writeTx, head *headRow) (by string, err error) {
+// userOf names something that needs a timeline, nil for nothing.
+func userOf(ctx context.Context, tx *writeTx, head *headRow) (*InUseError, error) {
 	const generations = `generations g JOIN shards s ON s.shard_id = g.shard_id`
 	for _, query := range []string{
-		`SELECT 'timeline "' || t.name || '" was forked from it' FROM shards p JOIN shards s ON s.parent_shard_id = p.shard_id
+		`SELECT '` + UserFork + `' AS kind, t.name, 'timeline "' || t.name || '" was forked from it' AS by FROM shards p JOIN shards s ON s.parent_shard_id = p.shard_id
 			JOIN timelines t ON t.timeline_id = s.timeline_id WHERE p.timeline_id = ?1 AND ?2`,
-		`SELECT 'a publication is under way' FROM publication_attempts WHERE timeline_id = ?1 AND state <> 'retired' AND ?2`,
-		`SELECT o.kind || ' "' || n.name || '" retains generation ' || g.generation || ' of its shard ' || g.shard_id FROM ` + generations + `
+		`SELECT '' AS kind, '' AS name, 'a publication is under way' AS by FROM publication_attempts WHERE timeline_id = ?1 AND state <> 'retired' AND ?2`,
+		`SELECT o.kind, n.name, o.kind || ' "' || n.name || '" retains generation ' || g.generation || ' of its shard ' || g.shard_id AS by FROM ` + generations + `
 			CROSS JOIN blob_versions b ON b.native_object_id = g.object_id CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
 			CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
 			CROSS JOIN owner_representations x ON x.representation_id = c.representation_id AND x.owner_id <> ?2
 			JOIN owners o ON o.owner_id = x.owner_id JOIN (` + ownerNames + `) n ON n.owner_id = o.owner_id WHERE s.timeline_id = ?1`,
-		`SELECT o.kind || ' "' || n.name || '" retains generation ' || g.generation || ' of its shard ' || g.shard_id FROM ` + generations + `
+		`SELECT o.kind, n.name, o.kind || ' "' || n.name || '" retains generation ' || g.generation || ' of its shard ' || g.shard_id AS by FROM ` + generations + `
 			JOIN owner_objects x ON x.object_id = g.object_id AND x.owner_id <> ?2
 			JOIN owners o ON o.owner_id = x.owner_id JOIN (` + ownerNames + `) n ON n.owner_id = o.owner_id WHERE s.timeline_id = ?1`,
 	} {
-		if err := tx.GetContext(ctx, &by, `SELECT coalesce((`+query+` LIMIT 1), '')`, head.TimelineID, head.OwnerID); err != nil || by != "" {
-			return by, err
+		var use InUseError
+		err := tx.GetContext(ctx, &use, query+` LIMIT 1`, head.TimelineID, head.OwnerID)
+		if err == nil {
+			return &use, nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
 		}
 	}
-	return "", nil
+	return nil, nil
 }
 
 // drop removes the rows of a timeline that nothing needs. The root of its head goes

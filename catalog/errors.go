@@ -156,9 +156,14 @@ func (e *ConflictError) Error() string {
 
 // InUseError is the cause of an [Error] with CodeInUse: a timeline cannot be dropped.
 type InUseError struct {
-	Timeline string
-	By       string // what needs it, for example: branch_point "before"
+	Timeline string `db:"-"`
+	Kind     string // of what needs it: UserFork, an owner's kind, or "" for a publication under way
+	Name     string // of what needs it
+	By       string // both in words, and how, for example: branch_point "before" retains …
 }
+
+// UserFork is the Kind of a timeline that was forked from the one to be dropped.
+const UserFork = "fork"
 
 // Error names what needs the timeline.
 func (e *InUseError) Error() string {

@@ -59,7 +59,7 @@ func (c *conn) orderTimeline(vals []row.Value) error {
 	if err != nil {
 		return err
 	}
-	source := c.store.Timeline()
+	source := "" // the connection's own timeline
 	if v := vals[timelineSource]; !v.IsNull() {
 		if source, err = timelineText(v, "the source of a timeline"); err != nil {
 			return err
@@ -76,7 +76,8 @@ func (c *conn) orderTimeline(vals []row.Value) error {
 			return noSource(source)
 		case errors.Is(err, engine.ErrAmbiguous):
 			e := timelineError("%s is the name of a timeline and of a branch point", source)
-			e.Hint = "make a branch point with another name on the timeline, and name that"
+			e.Hint = "make a branch point with another name on the timeline and name that, or delete the branch point " + source +
+				"; a connection's own timeline is the source when none is given"
 			return e
 		}
 		if made.ID != 0 {
@@ -147,7 +148,7 @@ func (c *conn) orderTimelineGone(id int64) error {
 				e.Table, e.Hint = timelinesTable, "close what was opened with timeline="+l.Name
 				return e
 			case errors.As(err, &used):
-				return timelineError("timeline %s is needed: %s", l.Name, used.By)
+				return timelineNeeded(l.Name, used)
 			case errors.Is(err, catalog.ErrNotFound): // another dropped it meanwhile
 				return nil
 			}
@@ -156,6 +157,27 @@ func (c *conn) orderTimelineGone(id int64) error {
 	}
 	return nil
 }
+
+// timelineNeeded refuses to drop a timeline, with what has to be done first.
+func timelineNeeded(name string, used *catalog.InUseError) *Error {
+	e := timelineError("timeline %s is needed: %s", name, used.By)
+	switch used.Kind {
+	case catalog.UserFork:
+		e.Hint = "drop " + used.Name + " first"
+	case "timeline":
+		e.Hint = "compact " + used.Name + ", with a job of kind compact on a connection with timeline=" + used.Name + ", and drop " + name + " then"
+	case "branch_point":
+		e.Hint = "DELETE FROM " + branchPointsTable + " WHERE name = " + quoted(used.Name) + ", and drop " + name + " then"
+	case "reader":
+		e.Hint = "close what that process reads with mode=ro, or end the process, and drop " + name + " then"
+	default: // a job, a publication
+		e.Hint = "it ends by itself: drop " + name + " then"
+	}
+	return e
+}
+
+// quoted spells a text in SQL.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // timelineText is a name that an order gives.
 func timelineText(v row.Value, what string) (string, error) {

@@ -17,7 +17,8 @@ in the same process shares the engine. Closing the sql.DB closes it.
 # Data source name
 
 A DSN is path[?key=value&…] or file:path?…. In the file: form percent escapes
-of the path are decoded, so that it may hold a question mark (%3F). An unknown
+of the path are decoded, so that it may hold a question mark (%3F). Values are
+decoded in both forms; a + stands for itself. An unknown
 key, a key given twice or a value that is not legal is an error that names it
 and what is legal; names of later versions are refused as "not yet available".
 
@@ -25,6 +26,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	ephemeral        1, only without a path: durable tables in memory
 	mode             rwc creates the store when missing, rw; ro reads   rwc
 	                 beside the process that writes, see below
+	timeline         the timeline to work on, see below                 main
 	at               a branch point: the connection is read-only, and
 	                 sees the store, schema and all, as it was there
 	sync             full: a commit is acknowledged after its sync;     full
@@ -151,9 +153,9 @@ tables and attached files can be written. Volatile tables are empty: their rows 
 memory of the process that writes. The keys at and timeline work as always.
 
 A reader registers a session in the catalog and pins the files that it reads, and nothing
-else: tidemark_sessions and tidemark_pins show it. What it has pinned stays as long as a
-state is read that needs it, however long the reader has been silent; a reader that is
-proven gone loses its pins at the next collection. The proof needs /proc, so that mode=ro
+else: tidemark_sessions and tidemark_pins show it. An open reader keeps the files of the
+state that it read last until it reads again or is closed, however long it has been
+silent; one that is proven gone loses its pins at the next collection. The proof needs /proc, so that mode=ro
 works on Linux. Where the process cannot write the directory, nothing is registered:
 the store must be at rest then, without a writer and with an empty catalog.db-wal, else
 the open fails and says what to do.
@@ -171,6 +173,12 @@ deleted drops one:
 	INSERT INTO tidemark_timelines(name, source) VALUES('trial', 'main')
 	UPDATE tidemark_timelines SET restore_to = 'before-import' WHERE name = 'trial'
 	DELETE FROM tidemark_timelines WHERE name = 'trial'
+
+Without a source the connection's own timeline is forked. A timeline stays while another
+one was forked from it, or something else retains files of it: a branch point, a reader,
+or a timeline that was restored from its branch point, until that one is compacted. After
+a restore AUTOINCREMENT goes on from the sequence of the restored state, so that ids of
+rows that were undone are given again.
 
 # Branch points
 

@@ -105,7 +105,7 @@ func TestTimelinesRefuses(t *testing.T) {
 		{"INSERT INTO tidemark_timelines(name) VALUES(1)", "must be text", ErrGeneric},
 		{"INSERT INTO tidemark_timelines(name, revision) VALUES('x', 1)", "takes name and source", ErrGeneric},
 		{"INSERT INTO tidemark_timelines(name, source) VALUES('x', 'none')", "no such timeline or branch point: none", ErrGeneric},
-		{"INSERT INTO tidemark_timelines(name, source) VALUES('x', 'dev')", "of a timeline and of a branch point", ErrGeneric},
+		{"INSERT INTO tidemark_timelines(name, source) VALUES('x', 'dev')", "delete the branch point dev", ErrGeneric},
 		{"INSERT INTO tidemark_timelines(name) VALUES('x'), ('y')", "one row", ErrGeneric},
 		{"UPDATE tidemark_timelines SET restore_to = 'bp'", "one row", ErrGeneric},
 		{"UPDATE tidemark_timelines SET restore_to = 'none' WHERE name = 'main'", "no such branch point: none", ErrGeneric},
@@ -140,4 +140,48 @@ func TestTimelinesRefuses(t *testing.T) {
 	if _, got := table(t, db, "SELECT name FROM tidemark_timelines"); !slices.Equal(got, []string{"main"}) {
 		t.Errorf("timelines %q", got)
 	}
+}
+
+// TestForkOfOwn: without a source the connection's own timeline is forked, also when a
+// branch point has its name.
+func TestForkOfOwn(t *testing.T) {
+	cfg := Config{Path: t.TempDir()}
+	db := openLine(t, cfg, "")
+	mustExec(t, db, "CREATE TABLE t(a); INSERT INTO tidemark_branch_points(name) VALUES('main'); INSERT INTO t VALUES(1)")
+	mustExec(t, db, "INSERT INTO tidemark_timelines(name) VALUES('k')")
+	if _, got := table(t, openLine(t, cfg, "k"), "SELECT a FROM t"); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("rows of the fork: %q", got)
+	}
+}
+
+// TestTimelineNeeded: who cannot drop a timeline is told what to do, and can then.
+func TestTimelineNeeded(t *testing.T) {
+	cfg := Config{Path: t.TempDir()}
+	db := openLine(t, cfg, "")
+	drop := func(want string) {
+		t.Helper()
+		_, err := db.Exec("DELETE FROM tidemark_timelines WHERE name = 'f'")
+		var typed *Error
+		if want == "" {
+			if err != nil {
+				t.Errorf("dropped: %v", err)
+			}
+		} else if !errors.As(err, &typed) || !strings.Contains(typed.Hint, want) {
+			t.Errorf("dropped: %v, want %q", err, want)
+		}
+	}
+	mustExec(t, db, "CREATE TABLE t(a); INSERT INTO tidemark_timelines(name) VALUES('f')")
+	f := openLine(t, cfg, "f")
+	mustExec(t, f, "INSERT INTO t VALUES(1)")
+	mustExec(t, f, "INSERT INTO tidemark_branch_points(name) VALUES('it''s')")
+	f.Close()
+	mustExec(t, db, "INSERT INTO tidemark_timelines(name, source) VALUES('g', 'f')")
+	drop("drop g first")
+	mustExec(t, db, "DELETE FROM tidemark_timelines WHERE name = 'g'")
+	mustExec(t, db, "UPDATE tidemark_timelines SET restore_to = 'it''s' WHERE name = 'main'")
+	drop("WHERE name = 'it''s'")
+	mustExec(t, db, "DELETE FROM tidemark_branch_points WHERE name = 'it''s'")
+	drop("compact main")
+	mustExec(t, db, "INSERT INTO tidemark_jobs(kind) VALUES('compact')")
+	drop("")
 }

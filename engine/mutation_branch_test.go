@@ -52,6 +52,6 @@ var branchFences = []fencesOf{
 		{"a fork goes on with its parent's numbers", `			s.ParentShardID, s.ParentGeneration = &p.ID, &last`, `			_ = last`, "TestFork$"},
 	}},
 	{"../catalog/drop.go", "../catalog", []fence{
-		{"a timeline that is needed stays", `		if by != "" {`, `		if false {`, "TestDropTimelineInUse"},
+		{"a timeline that is needed stays", `		if use != nil {`, `		if false {`, "TestDropTimelineInUse"},
 	}},
 }

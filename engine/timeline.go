@@ -64,14 +64,17 @@ func (s *Store) ForkWithin(ctx context.Context, name string, lockTimeout time.Du
 }
 
 // ForkFrom makes a timeline that begins with the state of another one, or of a branch
-// point, by its name. ErrAmbiguous refuses a name of both, catalog.ErrNotFound one of
-// neither.
+// point, by its name; of the store's own timeline when source is "". ErrAmbiguous
+// refuses a name of both, catalog.ErrNotFound one of neither.
 func (s *Store) ForkFrom(ctx context.Context, name, source string, lockTimeout time.Duration) (made catalog.Timeline, err error) {
 	done, err := s.beginWork()
 	if err != nil {
 		return made, err
 	}
 	defer done()
+	if source == "" {
+		return s.ForkWithin(ctx, name, lockTimeout)
+	}
 	_, noPoint := s.cat.BranchPoint(ctx, source)
 	lines, err := s.cat.Timelines(ctx)
 	if err != nil {
