@@ -238,7 +238,9 @@ func (c *conn) Begin() (sqldriver.Tx, error) {
 }
 
 // Close rolls back, closes the SQLite connection and gives up the reference on
-// the store, closing it if this was the last one.
+// the store, closing it if this was the last one. Statements and rows that were
+// left open end here: nobody else may know them, and the catalog's files would
+// stay open with them.
 func (c *conn) Close() error {
 	if c.closed {
 		return nil

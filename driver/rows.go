@@ -85,6 +85,10 @@ func (r *rows) Next(dest []sqldriver.Value) (err error) {
 	if !r.open {
 		return io.EOF
 	}
+	if r.c.closed { // and its statements with it
+		r.ended()
+		return newError("query", ErrMisuse, "rows of a connection that was closed: %w", ErrClosed)
+	}
 	if r.first {
 		r.first = false
 	} else {
@@ -192,12 +196,17 @@ func (r *rows) finish(err error) error {
 	return c.settle(r.ctx, err, goesOn)
 }
 
+// ended is finish after the connection's end, which left nothing to settle.
+func (r *rows) ended() {
+	r.watch.end()
+	r.open = false
+}
+
 // Close ends the statement early.
 func (r *rows) Close() (err error) {
 	defer r.c.guard("query", &err)
-	if r.c.unusable() {
-		r.watch.end()
-		r.open = false
+	if r.c.closed || r.c.unusable() {
+		r.ended()
 		return nil
 	}
 	err = r.finish(nil)
@@ -213,7 +222,7 @@ func (r *rows) Close() (err error) {
 
 // columnType describes a column for the optional interfaces.
 func (r *rows) columnType(i int) columnType {
-	if r.p == nil || i >= len(r.p.cols) {
+	if r.p == nil || r.c.closed || i >= len(r.p.cols) {
 		return columnType{}
 	}
 	col := &r.p.cols[i]

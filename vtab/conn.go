@@ -23,6 +23,8 @@ type Conn struct {
 	inner driver.Conn
 	name  string // bind token, also the key under which callbacks find c
 
+	stmts map[*Stmt]struct{} // not finalized
+
 	lent uintptr // memory of maxLent bytes, see lend
 	last error   // side channel
 	bad  bool    // a panic was caught
@@ -67,7 +69,7 @@ func open() (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vtab: open: %w", err)
 	}
-	c := &Conn{tls: libc.NewTLS(), inner: inner}
+	c := &Conn{tls: libc.NewTLS(), inner: inner, stmts: map[*Stmt]struct{}{}}
 	c.lent = libc.Xmalloc(c.tls, maxLent)
 	c.interrupt.tls = libc.NewTLS()
 	if err := capture(c, inner); err != nil {
@@ -82,7 +84,9 @@ func open() (*Conn, error) {
 	return c, nil
 }
 
-// Close closes the connection. All statements must be finalized.
+// Close closes the connection and finalizes its statements, running ones too: with
+// one left, SQLite would keep the connection, and the files attached to it, for ever.
+// Nothing but Finalize and Reset may be called of them afterwards.
 func (c *Conn) Close() error {
 	if c.inner == nil {
 		return nil
@@ -93,6 +97,9 @@ func (c *Conn) Close() error {
 	c.interrupt.Unlock()
 
 	c.closeNested()
+	for st := range c.stmts {
+		st.Finalize()
+	}
 	if c.authorizer != nil {
 		c.SetAuthorizer(nil)
 	}

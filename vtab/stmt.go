@@ -44,6 +44,7 @@ func (c *Conn) prepare(sql string, flags uint32) (*Stmt, string, error) {
 	}
 	st := &Stmt{c: c, p: p, sql: sql[:end], ncols: int(lib.Xsqlite3_column_count(c.tls, p))}
 	st.write = !st.ReadOnly()
+	c.stmts[st] = struct{}{}
 	return st, sql[end:], nil
 }
 
@@ -175,6 +176,9 @@ func (st *Stmt) Column(i int) row.Value {
 // Reset ends the run of the statement; bindings stay. It returns the error of
 // that run, if any, once more.
 func (st *Stmt) Reset() error {
+	if st.p == 0 {
+		return nil
+	}
 	if rc := lib.Xsqlite3_reset(st.c.tls, st.p); rc != lib.SQLITE_OK {
 		return st.c.lastSQLiteError(rc)
 	}
@@ -185,6 +189,7 @@ func (st *Stmt) Reset() error {
 func (st *Stmt) Finalize() {
 	if p := st.p; p != 0 {
 		st.p = 0 // before: finalizing may disconnect tables, which finalizes more
+		delete(st.c.stmts, st)
 		lib.Xsqlite3_finalize(st.c.tls, p)
 	}
 }
