@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -77,8 +78,11 @@ func (c *Catalog) begin(ctx context.Context, op string) (*sqlx.Tx, error) {
 		if err == nil {
 			return tx, nil
 		}
-		if code, _ := classify(err); code != CodeBusy || ctx.Err() != nil || !time.Now().Before(deadline) {
+		if code, _ := classify(err); code != CodeBusy || ctx.Err() != nil {
 			return nil, err
+		}
+		if !time.Now().Before(deadline) {
+			return nil, fmt.Errorf("%w: another process has held the catalog's write lock for %v%s", err, c.options.BusyTimeout, c.suspects(ctx))
 		}
 		select {
 		case <-time.After(pause):
@@ -86,6 +90,16 @@ func (c *Catalog) begin(ctx context.Context, op string) (*sqlx.Tx, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// suspects names the processes that are known to write the catalog now and then: one
+// that was stopped in the middle of it has to go on, or to end, before others can.
+func (c *Catalog) suspects(ctx context.Context) string {
+	var pids []string
+	if err := c.reads.SelectContext(ctx, &pids, `SELECT DISTINCT pid FROM sessions WHERE state IN ('live', 'uncertain') ORDER BY pid`); err != nil || len(pids) == 0 {
+		return ""
+	}
+	return "; these read the store with mode=ro, let the one that is stopped go on or end it: pid " + strings.Join(pids, ", ")
 }
 
 // failed names the operation and poisons the handle after a storage error.
