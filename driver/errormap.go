@@ -92,7 +92,7 @@ func wrapError(op string, err error) error {
 	case errors.Is(err, engine.ErrClosed):
 		return coded(op, ErrMisuse, err, "")
 	case errors.Is(err, engine.ErrLocked):
-		return coded(op, ErrBusy, err, "one process writes a store at a time; the holder has LOCK in the store's directory")
+		return coded(op, ErrBusy, err, "one process writes a store at a time, and the holder has LOCK in the store's directory; mode=ro reads beside it")
 	}
 	var refused *catalog.Error
 	if errors.As(err, &refused) {

@@ -10,13 +10,15 @@ import (
 	"strings"
 )
 
-const exportUsage = "tidemark export [-force] [-format F] DIR OUT.db|OUT.sql|OUT.csv|-[.sql|.csv] [TABLE…]"
+const exportUsage = "tidemark export [-force] [-format F] " + openFlags + " DIR OUT.db|OUT.sql|OUT.csv|-[.sql|.csv] [TABLE…]"
 
 // runExport writes a store for other programs.
 func runExport(ctx context.Context, args []string, std streams) error {
 	flags := newFlags("export")
 	format := flags.String("format", "", "db, sql or csv; by default what the file's name ends in, and sql for -; -.sql and -.csv are standard output, too")
 	force := flags.Bool("force", false, "replace a file that exists")
+	var as openAs
+	as.addTo(flags)
 	if helped, err := parseFlags(flags, args, exportUsage, std); helped || err != nil {
 		return err
 	}
@@ -35,7 +37,7 @@ func runExport(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 	}
-	return withStore(ctx, flags.Arg(0), "rw", func(db *sql.DB) error {
+	return withConfig(ctx, as.config(flags.Arg(0), "rw"), func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err

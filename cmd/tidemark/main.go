@@ -35,7 +35,7 @@ type command struct {
 }
 
 var commands = []command{
-	{"sql", "[-mode list|table] [-header] DIR 'stmt; …'|-", "run statements, print rows as sqlite3 does", runSQL},
+	{"sql", "[flags] DIR 'stmt; …'|-", "run statements, print rows as sqlite3 does", runSQL},
 	{"shell", "[flags] DIR", "read and run statements and dot commands", runShell},
 	{"import", "[flags] DIR FILE.csv|.tsv|.sql|.db|- [TABLE [FILE TABLE]…]", "read a file of another program", runImport},
 	{"export", "[flags] DIR OUT.db|.sql|.csv|- [TABLE…]", "write a SQLite file, a script or a table", runExport},

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver"
@@ -18,21 +15,15 @@ import (
 func inMemory(dir string) bool { return strings.HasPrefix(dir, "?") }
 
 // withStoreOrMemory is withStore for commands that can do without files.
-func withStoreOrMemory(ctx context.Context, dir string, std streams, f func(*sql.DB) error) error {
-	if inMemory(dir) {
-		return withMemory(ctx, dir, std, f)
+func withStoreOrMemory(ctx context.Context, dir string, as openAs, std streams, f func(*sql.DB) error) error {
+	if !inMemory(dir) {
+		return withConfig(ctx, as.config(dir, "rwc"), f)
 	}
-	if path, found := strings.CutSuffix(dir, readOnlySuffix); found && path != "" {
-		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) { // else it is a name
-			return withStore(ctx, path, "ro", f)
-		}
+	if as != (openAs{}) {
+		return misuse("%s is a store in memory, which begins empty: -ro, -timeline and -at take a directory", dir)
 	}
-	return withStore(ctx, dir, "rwc", f)
+	return withMemory(ctx, dir, std, f)
 }
-
-// readOnlySuffix behind a directory has the commands that take it only read: beside the
-// process that has the store open.
-const readOnlySuffix = "?mode=ro"
 
 // withMemory runs f on a store in memory. That its durable tables end with the
 // command is told once, when the first is made.

@@ -15,14 +15,19 @@ import (
 // is known at once. Times are shown as they are stored. mode is "rw", or "rwc"
 // to create a store that is missing.
 func openStore(ctx context.Context, dir, mode string) (*sql.DB, error) {
-	err := checkDir(dir)
-	if err == nil && mode == "rwc" {
-		err = checkNewDir(dir)
+	return openConfig(ctx, driver.Config{Path: dir, Mode: mode})
+}
+
+func openConfig(ctx context.Context, cfg driver.Config) (*sql.DB, error) {
+	err := checkDir(cfg.Path)
+	if err == nil && cfg.Mode == "rwc" {
+		err = checkNewDir(cfg.Path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	connector, err := driver.NewConnector(driver.Config{Path: dir, Mode: mode, TimeFormat: "none"})
+	cfg.TimeFormat = "none"
+	connector, err := driver.NewConnector(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +41,12 @@ func openStore(ctx context.Context, dir, mode string) (*sql.DB, error) {
 
 // withStore runs f on the store in dir and reports the error of closing it,
 // too: that is where the last bytes are written.
-func withStore(ctx context.Context, dir, mode string, f func(*sql.DB) error) (err error) {
-	db, err := openStore(ctx, dir, mode)
+func withStore(ctx context.Context, dir, mode string, f func(*sql.DB) error) error {
+	return withConfig(ctx, driver.Config{Path: dir, Mode: mode}, f)
+}
+
+func withConfig(ctx context.Context, cfg driver.Config, f func(*sql.DB) error) (err error) {
+	db, err := openConfig(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -71,6 +80,10 @@ func commandHint(err error) error {
 		return err
 	}
 	own := *typed
+	if driver.Code(own.Code) == driver.ErrBusy {
+		own.Hint = "close the program that has it open, or read beside it: tidemark sql, shell and export take -ro"
+		return &own
+	}
 	own.Hint = "tidemark sql, shell and import make a store, or finish one whose making was interrupted"
 	return &own
 }
@@ -91,6 +104,9 @@ func checkDir(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		if _, err := driver.ParseDSN(dir); errors.Is(err, driver.ErrEphemeral) {
 			return err // which says more
+		}
+		if flags := flagsOf(keys); flags != "" {
+			return misuse("%s looks like a DSN, and commands take a directory: tidemark sql, shell and export take%s %s", dir, flags, path)
 		}
 		return misuse("%s looks like a DSN, and commands take a directory: use %s", dir, path)
 	}

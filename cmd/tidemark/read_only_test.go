@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReadOnlyCommands: sql and shell read a store that another process has open.
+// TestReadOnlyCommands: sql, shell and export read a store that is open elsewhere.
 func TestReadOnlyCommands(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	db, err := openStore(t.Context(), dir, "rwc")
@@ -26,11 +26,12 @@ func TestReadOnlyCommands(t *testing.T) {
 		out    string
 		words  string
 	}{
-		{"", []string{"sql", dir + "?mode=ro", "SELECT a FROM t"}, statusDone, "7\n", ""},
-		{"SELECT a FROM t;\n", []string{"shell", dir + "?mode=ro"}, statusDone, "7\n", ""},
-		{"", []string{"sql", dir + "?mode=ro", "DELETE FROM t"}, statusFailed, "", "attempt to write a readonly database"},
-		{"", []string{"sql", dir + "none?mode=ro", "SELECT 1"}, statusRefused, "", "there is no store"},
-		{"", []string{"checkpoint", dir + "?mode=ro"}, statusRefused, "", "looks like a DSN"},
+		{"", []string{"sql", "-ro", dir, "SELECT a FROM t"}, statusDone, "7\n", ""},
+		{"SELECT a FROM t;\n", []string{"shell", dir, "-ro"}, statusDone, "7\n", ""},
+		{"", []string{"sql", "-ro", dir, "DELETE FROM t"}, statusFailed, "", "attempt to write a readonly database"},
+		{"", []string{"sql", "-ro", dir + "none", "SELECT 1"}, statusRefused, "", "there is no store"},
+		{"", []string{"checkpoint", dir + "?mode=ro"}, statusRefused, "", "take -ro " + dir},
+		{"", []string{"export", "-ro", dir, "-.csv", "t"}, statusDone, "a\r\n7\r\n", "1 row of 1 table"},
 	} {
 		status, out, stderr := tidemark(t, tc.input, tc.args...)
 		if status != tc.status || !strings.HasSuffix(out, tc.out) || !strings.Contains(stderr, tc.words) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tidemarkdb/tidemark/driver"
 )
 
-const shellUsage = "tidemark shell [-bail] [-echo] [-headers] [-mode MODE] DIR"
+const shellUsage = "tidemark shell [-bail] [-echo] [-headers] [-mode MODE] " + openFlags + " DIR"
 
 // runShell reads statements and dot commands from standard input: with a line
 // editor on a terminal, else up to the end.
@@ -26,6 +26,8 @@ func runShell(ctx context.Context, args []string, std streams) error {
 	flags.BoolVar(&s.echo, "echo", false, "print what is run")
 	headers := flags.Bool("headers", false, "print column names")
 	mode := flags.String("mode", "list", "how rows are printed")
+	var as openAs
+	as.addTo(flags)
 	if helped, err := parseFlags(flags, args, shellUsage, std); helped || err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func runShell(ctx context.Context, args []string, std streams) error {
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 		defer stop()
 	}
-	err := withStoreOrMemory(ctx, s.dir, std, func(db *sql.DB) error {
+	err := withStoreOrMemory(ctx, s.dir, as, std, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err

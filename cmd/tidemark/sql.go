@@ -14,7 +14,9 @@ func runSQL(ctx context.Context, args []string, std streams) error {
 	flags := newFlags("sql")
 	mode := flags.String("mode", "list", "how rows are printed: list or table")
 	header := flags.Bool("header", false, "print column names in list mode")
-	if helped, err := parseFlags(flags, args, "tidemark sql [-mode list|table] [-header] DIR 'stmt; …'|-", std); helped || err != nil {
+	var as openAs
+	as.addTo(flags)
+	if helped, err := parseFlags(flags, args, "tidemark sql [-mode list|table] [-header] "+openFlags+" DIR 'stmt; …'|-", std); helped || err != nil {
 		return err
 	}
 	if flags.NArg() != 2 {
@@ -31,7 +33,7 @@ func runSQL(ctx context.Context, args []string, std streams) error {
 		}
 		text = string(b)
 	}
-	return withStoreOrMemory(ctx, flags.Arg(0), std, func(db *sql.DB) error {
+	return withStoreOrMemory(ctx, flags.Arg(0), as, std, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidemarkdb/tidemark/engine/vfs"
+)
+
+// The flags of a timeline and of an old state are those of a DSN, and the refusal of a
+// DSN names them.
+func TestOpenAs(t *testing.T) {
+	dir := newStore(t)
+	must(t, "sql", dir, "INSERT INTO tidemark_branch_points(name) VALUES('b 1'); DELETE FROM t; INSERT INTO tidemark_timelines(name) VALUES('trial')")
+	must(t, "sql", "-timeline", "trial", dir, "INSERT INTO t(a) VALUES('only there')")
+	for _, tc := range []struct {
+		args   []string
+		status int
+		out    string
+		words  string
+	}{
+		{[]string{"sql", dir, "SELECT count(*) FROM t"}, statusDone, "0\n", ""},
+		{[]string{"sql", "-at", "b 1", dir, "SELECT count(*) FROM t"}, statusDone, "3\n", ""},
+		{[]string{"sql", "-timeline=trial", dir, "SELECT a FROM t"}, statusDone, "only there\n", ""},
+		{[]string{"export", "-timeline=trial", dir, "-.csv", "t"}, statusDone, "id,a,d\r\n1,\"only there\",\r\n", "1 row"},
+		{[]string{"export", "-at=b 1", dir, "-.csv", "t"}, statusDone, "id,a,d\r\n1,x,\"2024-01-01 00:00:00\"\r\n2,,\r\n3,\"z'z\",soon\r\n", "3 rows"},
+		{[]string{"sql", "-timeline", "", dir, "SELECT 1"}, statusRefused, "", "the name is empty"},
+		{[]string{"sql", "-timeline", "none", dir, "SELECT 1"}, statusRefused, "", "no such timeline: none"},
+		{[]string{"sql", "-at", "b", "?", "SELECT 1"}, statusRefused, "", "store in memory"},
+		{[]string{"sql", dir + "?timeline=trial&mode=ro", "SELECT 1"}, statusRefused, "", "take -timeline trial -ro " + dir},
+		{[]string{"check", dir + "?at=b%201"}, statusRefused, "", "sql, shell and export take -at 'b 1' " + dir},
+	} {
+		status, out, stderr := tidemark(t, "", tc.args...)
+		if status != tc.status || out != tc.out || !strings.Contains(stderr, tc.words) {
+			t.Errorf("%q: status %d, %q, %q", tc.args, status, out, stderr)
+		}
+	}
+}
+
+// A command that is refused because the store is open elsewhere tells how to read it.
+func TestOpenElsewhere(t *testing.T) {
+	dir := newStore(t)
+	lock, err := vfs.OS(dir).Lock("LOCK")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	for _, args := range [][]string{{"sql", dir, "SELECT 1"}, {"shell", dir}, {"export", dir, "-"}, {"inspect", dir}} {
+		status, _, stderr := tidemark(t, "", args...)
+		if status != statusRefused || !strings.Contains(stderr, "take -ro") || strings.Contains(stderr, "mode=") {
+			t.Errorf("%q: status %d, %q", args, status, stderr)
+		}
+	}
+}
