@@ -16,7 +16,7 @@ import (
 // one for a row deleted.
 const branchPointsTable = "tidemark_branch_points"
 
-const branchPointColumns = "name TEXT, timeline TEXT, world_id INT, representation_id INT, created_at TEXT, lsn INT"
+const branchPointColumns = "name TEXT, timeline TEXT, world_id INT, representation_id INT, created_at DATETIME, lsn INT"
 
 // branchPointRows are the rows of tidemark_branch_points, by name. Their rowids are
 // the branch points' ids, which are never used again.

@@ -3,8 +3,8 @@ package driver
 import "github.com/tidemarkdb/tidemark/engine/row"
 
 const (
-	sessionColumns = "session_id INT, state TEXT, boot_id TEXT, pid_namespace INT, pid INT, start_ticks INT, started_at TEXT, ended_at TEXT, death_evidence TEXT, observed_heartbeat TEXT"
-	pinColumns     = "owner_id INT, session_id INT, session_state TEXT, pid INT, representation_id INT, lsn INT, objects INT, since TEXT"
+	sessionColumns = "session_id INT, state TEXT, boot_id TEXT, pid_namespace INT, pid INT, start_ticks INT, started_at DATETIME, ended_at DATETIME, death_evidence TEXT, observed_heartbeat DATETIME"
+	pinColumns     = "owner_id INT, session_id INT, session_state TEXT, pid INT, representation_id INT, lsn INT, objects INT, since DATETIME"
 )
 
 // sessionRows are the rows of tidemark_sessions, oldest first: the read-only

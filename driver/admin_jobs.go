@@ -16,7 +16,7 @@ const jobsTable = "tidemark_jobs"
 // laterJobs are the kinds of the documented surface that do not work yet.
 var laterJobs = []string{"index"}
 
-const jobColumns = "job_id INT, kind TEXT, target TEXT, state TEXT, done INT, total INT, started_at TEXT, ended_at TEXT, error TEXT"
+const jobColumns = "job_id INT, kind TEXT, target TEXT, state TEXT, done INT, total INT, started_at DATETIME, ended_at DATETIME, error TEXT"
 
 // jobRows are the rows of tidemark_jobs, oldest first.
 func jobRows(c *conn) ([][]row.Value, error) {

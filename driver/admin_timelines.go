@@ -16,7 +16,7 @@ import (
 const timelinesTable = "tidemark_timelines"
 
 // timelineColumns end with the two that are only written.
-const timelineColumns = "name TEXT, revision INT, world_id INT, representation_id INT, created_at TEXT, source TEXT HIDDEN, restore_to TEXT HIDDEN"
+const timelineColumns = "name TEXT, revision INT, world_id INT, representation_id INT, created_at DATETIME, source TEXT HIDDEN, restore_to TEXT HIDDEN"
 
 // Places of columns.
 const (

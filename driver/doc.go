@@ -120,7 +120,9 @@ int64 is refused.
 
 The tables tidemark_tables, tidemark_generations, tidemark_stats,
 tidemark_settings, tidemark_jobs, tidemark_branch_points, tidemark_timelines,
-tidemark_sessions and tidemark_pins can be read on every connection. A row
+tidemark_sessions and tidemark_pins can be read on every connection. Their times
+are columns declared DATETIME: texts for SQL, which compares them with whole dates
+('2026-01-01', but not '2026', a number there), and read as time.Time. A row
 inserted into tidemark_jobs runs a job, for which it gives kind and perhaps
 target, and the statement returns when the job has ended, with its job_id as
 LastInsertId:

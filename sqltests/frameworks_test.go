@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
@@ -69,6 +70,17 @@ func TestSQLX(t *testing.T) {
 	var many []order
 	if err := db.Select(&many, db.Rebind(query), args...); err != nil || len(many) != 2 || many[1].SKU != "c" {
 		t.Errorf("%+v %v", many, err)
+	}
+	type timeline struct {
+		Name     string
+		Created  time.Time `db:"created_at"`
+		Revision int64
+		RepID    int64 `db:"representation_id"`
+		WorldID  int64 `db:"world_id"`
+	}
+	var lines []timeline
+	if err := db.Select(&lines, "SELECT * FROM tidemark_timelines"); err != nil || len(lines) != 1 || lines[0].Created.IsZero() {
+		t.Errorf("%+v %v", lines, err)
 	}
 }
 
