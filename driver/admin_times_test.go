@@ -2,6 +2,8 @@ package driver
 
 import (
 	"database/sql"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,19 +13,21 @@ import (
 // Times of administrative tables are read as those of a DATETIME column are, and stay
 // texts for SQL.
 func TestAdminTimes(t *testing.T) {
-	path, db := fillProcesses(t)
+	path := filepath.Join(t.TempDir(), "store")
+	db := openTest(t, Config{Path: path})
 	mustExec(t, db, "INSERT INTO tidemark_branch_points(name) VALUES('bp'); INSERT INTO tidemark_jobs(kind) VALUES('checkpoint')")
-	reader := openTest(t, Config{Path: path, Mode: readOnlyMode})
-	if err := reader.Ping(); err != nil {
-		t.Fatal(err)
-	}
 	plain := openTest(t, Config{Path: path, TimeFormat: "none"})
 	columns := map[string][]string{
 		"tidemark_branch_points": {"created_at"},
 		"tidemark_timelines":     {"created_at"},
 		"tidemark_jobs":          {"started_at", "ended_at"},
-		"tidemark_sessions":      {"started_at"},
-		"tidemark_pins":          {"since"},
+	}
+	readers := runtime.GOOS == "linux" // elsewhere the catalog names no reader
+	if readers {
+		if err := openTest(t, Config{Path: path, Mode: readOnlyMode}).Ping(); err != nil {
+			t.Fatal(err)
+		}
+		columns["tidemark_sessions"], columns["tidemark_pins"] = []string{"started_at"}, []string{"since"}
 	}
 	for name, list := range columns {
 		for _, column := range list {
@@ -43,7 +47,7 @@ func TestAdminTimes(t *testing.T) {
 		}
 	}
 	var none sql.NullTime
-	if err := db.QueryRow("SELECT ended_at FROM tidemark_sessions WHERE state='live'").Scan(&none); err != nil || none.Valid {
+	if err := db.QueryRow("SELECT ended_at FROM tidemark_sessions WHERE state='live'").Scan(&none); readers && (err != nil || none.Valid) {
 		t.Errorf("the end of a session that goes on: %v %v", none, err)
 	}
 	var n int
