@@ -152,6 +152,9 @@ func openPast(ctx context.Context, store *engine.Store, name string) (*engine.Sn
 }
 
 func noBranchPoint(name string) *Error {
+	if name == "" {
+		name = "''"
+	}
 	e := newError("", ErrGeneric, "no such branch point: %s", name)
 	e.Hint = "SELECT name FROM " + branchPointsTable + " lists them"
 	return e

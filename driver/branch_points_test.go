@@ -256,6 +256,7 @@ func TestAsOf(t *testing.T) {
 		for query, want := range map[string]string{
 			"SELECT * FROM orders('nope')":                       "no such branch point: nope",
 			"SELECT count(*) FROM orders('nope')":                "no such branch point: nope",
+			"SELECT * FROM orders('')":                           "no such branch point: ''",
 			"SELECT * FROM orders(NULL)":                         "named by a text",
 			"SELECT * FROM young('before-import')":               "no such table: young('before-import')",
 			"SELECT count(*) FROM young('before-import')":        "no such table: young('before-import')",

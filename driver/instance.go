@@ -169,7 +169,7 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		Events:         inst.events.publish,
 	})
 	if err != nil {
-		return noTimeline(full.Timeline, err)
+		return noTimeline(full.Timeline, neverMade(full, err))
 	}
 	if n, err := strconv.Atoi(store.Settings()["shards"]); err == nil {
 		full.Shards = n
@@ -202,6 +202,15 @@ func (inst *instance) openBeside(ctx context.Context, cfg Config, other *instanc
 	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
 	inst.state = instanceOpen
 	return nil
+}
+
+// neverMade is the error of an open that would make the store, were it of main and now.
+func neverMade(full Config, err error) error {
+	if full.Mode != "rwc" || full.At == "" && full.Timeline == catalog.MainTimeline ||
+		!errors.Is(err, engine.ErrNotStore) && !errors.Is(err, catalog.ErrMissing) {
+		return err
+	}
+	return coded("open", ErrCantOpen, err, "a store is made for the timeline main: open it without timeline and at first")
 }
 
 // noTimeline is the error of an open when there is no such timeline.

@@ -126,8 +126,8 @@ func TestTimelinesRefuses(t *testing.T) {
 	if err := openLine(t, cfg, "none").Ping(); err == nil || !strings.Contains(err.Error(), "no such timeline: none") {
 		t.Errorf("opening none: %v", err)
 	}
-	if err := openLine(t, Config{Path: t.TempDir() + "/new"}, "dev").Ping(); err == nil {
-		t.Error("a timeline of a store that is not there")
+	if err := openLine(t, Config{Path: t.TempDir() + "/new"}, "dev").Ping(); err == nil || !strings.Contains(err.Error(), "without timeline and at first") {
+		t.Errorf("a timeline of a store that is not there: %v", err)
 	}
 	if _, err := NewConnector(Config{Timeline: "x"}); err == nil || !strings.Contains(err.Error(), "one timeline") {
 		t.Errorf("a timeline in memory: %v", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -100,21 +99,10 @@ func (b *backup) outside() error {
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	if rel, err := filepath.Rel(resolved(dir), resolved(b.to.dir)); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if b.to.within(dir) {
 		return &BackupError{Dir: b.to.dir, Reason: "is in the directory of the store", Hint: "name a directory elsewhere, best on another disk"}
 	}
-	return nil
-}
-
-// resolved resolves the links of a path, of which the end may not exist.
-func resolved(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		return p
-	}
-	if parent := filepath.Dir(path); parent != path {
-		return filepath.Join(resolved(parent), filepath.Base(path))
-	}
-	return path
+	return b.to.outsideStores()
 }
 
 // usable refuses a directory that holds anything but the beginning of a backup of

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -93,6 +94,39 @@ func (p *site) names() (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+// within reports whether the place is a directory or lies below it, whatever links
+// lead there.
+func (p *site) within(dir string) bool {
+	rel, err := filepath.Rel(resolved(dir), resolved(p.dir))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// outsideStores refuses a place in the directory of a store or a backup, where
+// everything belongs to that.
+func (p *site) outsideStores() error {
+	path := resolved(p.dir)
+	for dir := filepath.Dir(path); dir != path; path, dir = dir, filepath.Dir(dir) {
+		files := vfs.OS(dir)
+		_, noCatalog := files.Stat(catalog.FileName)
+		_, noLock := files.Stat(lockName)
+		if noCatalog == nil && noLock == nil {
+			return &BackupError{Dir: p.dir, Reason: "is in " + dir + ", which is a store or a backup", Hint: "name a directory outside of it"}
+		}
+	}
+	return nil
+}
+
+// resolved resolves the links of a path, of which the end may not exist.
+func resolved(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(resolved(parent), filepath.Base(path))
+	}
+	return path
 }
 
 // readManifest reads BACKUP or BACKUP.partial.

@@ -29,6 +29,12 @@ var (
 // ErrJob: there is no such job, or not with that target.
 var ErrJob = errors.New("engine: no such job")
 
+// jobTargetError is an ErrJob of a kind that there is: its target is wrong.
+type jobTargetError struct{ reason string }
+
+func (e *jobTargetError) Error() string        { return "engine: " + e.reason }
+func (e *jobTargetError) Is(target error) bool { return target == ErrJob }
+
 // Errors of writing. Nothing of the transaction happened, unless said so.
 var (
 	// ErrReadOnly: the store is open read-only.

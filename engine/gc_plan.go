@@ -49,6 +49,9 @@ func PlanGC(ctx context.Context, o Options) (_ GCPlan, err error) {
 	o = o.withDefaults()
 	s := newStore(o, newHome(o.FS))
 	defer s.endWork()
+	if err := refuseBackup(o.Dir); err != nil {
+		return GCPlan{}, err
+	}
 	if err := s.findCatalog(); err != nil {
 		return GCPlan{}, err
 	}

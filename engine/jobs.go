@@ -127,9 +127,9 @@ func (s *Store) workOf(r JobRequest) (work, error) {
 	}
 	switch {
 	case r.Kind == JobBackup && r.Target == "":
-		return nil, fmt.Errorf("%w: a backup has a target, the directory that it goes to", ErrJob)
+		return nil, &jobTargetError{"a backup needs a target, the directory that it goes to"}
 	case r.Kind != JobBackup && r.Target != "":
-		return nil, fmt.Errorf("%w: a %s has no target, it is of the whole store", ErrJob, r.Kind)
+		return nil, &jobTargetError{fmt.Sprintf("a job of kind %s takes no target, it is of the whole store", r.Kind)}
 	}
 	switch r.Kind {
 	case JobCompact:

@@ -96,6 +96,11 @@ func openReader(ctx context.Context, o Options) (_ *Store, err error) {
 	s.head.Store(empty)
 	s.synced.Store(empty.mark())
 	if err := s.step(ctx); err != nil {
+		if state, serr := s.cat.StateOf(ctx, o.Timeline); serr == nil {
+			if alone := s.refuseMetadata(&state); alone != nil {
+				return nil, alone // a copy of the catalog, which explains err
+			}
+		}
 		return nil, err
 	}
 	s.settings = rd.view.state.Settings

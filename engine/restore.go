@@ -36,6 +36,12 @@ func restoreFrom(ctx context.Context, from, to *site, progress func(done, total 
 	if err != nil {
 		return err
 	}
+	if to.within(from.dir) {
+		return &BackupError{Dir: to.dir, Reason: "is in the directory of the backup", Hint: "name a directory elsewhere"}
+	}
+	if err := to.outsideStores(); err != nil {
+		return err
+	}
 	if err := to.restorable(); err != nil {
 		return err
 	}

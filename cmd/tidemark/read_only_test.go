@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,5 +38,21 @@ func TestReadOnlyCommands(t *testing.T) {
 		if status != tc.status || !strings.HasSuffix(out, tc.out) || !strings.Contains(stderr, tc.words) {
 			t.Errorf("%v: status %d, %q, %q", tc.args, status, out, stderr)
 		}
+	}
+}
+
+// TestReadOnlyMetadata: a copy of the catalog alone is told as that, also to a reader.
+func TestReadOnlyMetadata(t *testing.T) {
+	dir, only := newStore(t), t.TempDir()
+	text, err := os.ReadFile(filepath.Join(dir, "catalog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(only, "catalog.db"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := tidemark(t, "", "sql", "-ro", only, "SELECT 1")
+	if status != statusFailed || !strings.Contains(stderr, "metadata backup: files are missing") {
+		t.Errorf("status %d, %q", status, stderr)
 	}
 }
