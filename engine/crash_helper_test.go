@@ -6,7 +6,9 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -55,6 +57,8 @@ type crashRun struct {
 	mu    sync.Mutex
 	held  chan struct{}
 	kinds vfs.Kind
+
+	blocked atomic.Int64 // operations that waited so
 }
 
 func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64, shards int) *crashRun {
@@ -71,6 +75,7 @@ func newCrashRun(t testing.TB, mem *vfs.Mem, generationSize int64, shards int) *
 		held, kinds := r.held, r.kinds
 		r.mu.Unlock()
 		if held != nil && op.Kind&kinds != 0 {
+			r.blocked.Add(1)
 			<-held
 		}
 		return nil
@@ -99,6 +104,16 @@ func (r *crashRun) holdKinds(kinds vfs.Kind) {
 	r.mu.Lock()
 	r.held, r.kinds = make(chan struct{}), kinds
 	r.mu.Unlock()
+}
+
+// waitHeld waits until an operation waits.
+func (r *crashRun) waitHeld(t testing.TB) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); r.blocked.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing is held")
+		}
+	}
 }
 
 func (r *crashRun) holds() bool {

@@ -130,7 +130,8 @@ func TestBatchOverTwoFiles(t *testing.T) {
 	quiet(t, s)
 	// The syncer is kept busy behind the sync of a commit, and two more gather.
 	r.holdKinds(vfs.OpLockWrite)
-	r.wait(t, s, r.commit(t, s, put("t", 4, 4, "w")))
+	r.commit(t, s, put("t", 4, 4, "w"))
+	r.waitHeld(t)
 	r.commit(t, s, put("t", 2, 2, strings.Repeat("y", 800)))
 	last := r.commit(t, s, put("t", 3, 3, "z"))
 	if len(s.GenerationInfos()) != 2 || s.GenerationInfos()[1].FirstLSN != last {
