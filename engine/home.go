@@ -196,8 +196,8 @@ func (h *home) held() map[int64]bool {
 }
 
 // tell writes into LOCK how far the log of a timeline is durable. What is told does not
-// go back, whoever comes here late. Read-only processes fall back on recovery's cut when they cannot read it, so a failure is no failure of
-// a commit.
+// go back, whoever comes here late. Read-only processes fall back on recovery's cut when
+// they cannot read it, so a failure is no failure of a commit.
 func (h *home) tell(timeline string, lsn LSN) error {
 	h.book.Lock()
 	defer h.book.Unlock()
