@@ -64,13 +64,13 @@ fuzz:
 # what crosses goroutines (a connection belongs to one; driver and sqltests run
 # many).
 race:
-	$(GO) test -race -short -timeout 30m \
+	$(GO) test -race -short -timeout 45m \
 		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite|LosesASuffix|PublicationFaults|CheckFinds|CheckFiles|CheckOfClose|LargeLog|WithoutRoom|Fence|VolatileOrder|RotationPublishes|Shelf|Keys[^RT]|Memory$$|MemoryBudget|Chinook|RefusedCommit|NoDataPath|AdminColumn|BackupCrash|BackupFaults|BackupSourceFaults|GCAfterCrash|GCFaults|RestoreFaults|RestoreOfDamage|BranchPointFaults|BranchPointCatalogFaults|BranchPointCrash|TimelineCrash|RestoreToFaults|ForkFaults|HistoryIsTheWorld|DamagedBranchPoint|TestTimelines$$' \
 		./engine/... ./driver/...
-	$(GO) test -race -short -timeout 30m -run 'Busy|Concurrent|Cancel|Poison|Pin' ./catalog
-	$(GO) test -race -short -timeout 30m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
-	$(GO) test -race -short -timeout 30m -run 'Interrupt|Pipe|Snapshot|Progress|Demo|Editor' ./cmd/tidemark
-	$(GO) test -race -short -timeout 30m -skip 'Corpus|Model|RandomSelects|SampleDatabase|Metamorphic|Residenc|FaultsAcross' ./sqltests
+	$(GO) test -race -short -timeout 45m -run 'Busy|Concurrent|Cancel|Poison|Pin' ./catalog
+	$(GO) test -race -short -timeout 45m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab
+	$(GO) test -race -short -timeout 45m -run 'Interrupt|Pipe|Snapshot|Progress|Demo|Editor' ./cmd/tidemark
+	$(GO) test -race -short -timeout 45m -skip 'Corpus|Model|RandomSelects|SampleDatabase|Metamorphic|Residenc|FaultsAcross' ./sqltests
 
 unit:
-	$(GO) test -timeout 30m ./...
+	$(GO) test -timeout 45m ./...
