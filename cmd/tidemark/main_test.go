@@ -15,11 +15,14 @@ import (
 // The demonstration starts its own program again as the child; under test that
 // is the test binary.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == demoWriter {
+	if len(os.Args) > 1 && (os.Args[1] == demoWriter || os.Getenv(asCommand) != "") {
 		main()
 	}
 	os.Exit(m.Run())
 }
+
+// asCommand is set for a process of this program that is to be the command.
+const asCommand = "TIDEMARK_TEST_COMMAND"
 
 // tidemark runs one command line in this process.
 func tidemark(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {

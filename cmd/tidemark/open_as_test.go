@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
 // The flags of a timeline and of an old state are those of a DSN, and the refusal of a
@@ -40,11 +42,31 @@ func TestOpenAs(t *testing.T) {
 // A command that is refused because the store is open elsewhere tells how to read it.
 func TestOpenElsewhere(t *testing.T) {
 	dir := newStore(t)
-	lock, err := vfs.OS(dir).Lock("LOCK")
+	other := exec.Command(os.Args[0], "shell", dir)
+	other.Env = append(os.Environ(), asCommand+"=1")
+	in, err := other.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close() // which ends it
+		if err := other.Wait(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := io.WriteString(in, "SELECT 'open';\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "open\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
 	for _, args := range [][]string{{"sql", dir, "SELECT 1"}, {"shell", dir}, {"export", dir, "-"}, {"inspect", dir}} {
 		status, _, stderr := tidemark(t, "", args...)
 		if status != statusRefused || !strings.Contains(stderr, "take -ro") || strings.Contains(stderr, "mode=") {
