@@ -118,7 +118,7 @@ func (s *Store) readPast(ctx context.Context, p *past, b catalog.BranchPoint) (r
 
 // histories are those of this process.
 type histories struct {
-	mu sync.Mutex // held for moments only
+	mu sync.Mutex // held for moments, but by makeRoom for as long as Go's collector runs
 	// all have files that something may be read through, or is about to be.
 	all map[*past]bool
 	// last has the newest one of each representation.

@@ -122,10 +122,14 @@ func (h *home) leave(ctx context.Context, s *Store) error {
 	delete(h.told, s.opts.Timeline)
 	if len(h.stores) > 0 || h.ended {
 		// The timeline may be dropped now, and another one have its name.
+		var err error
 		if h.lock != nil && len(h.told) > 0 {
-			_ = h.lock.Write(lockContents(os.Getpid(), h.told)) // as in tell
+			err = h.lock.Write(lockContents(os.Getpid(), h.told))
 		}
 		h.book.Unlock()
+		if err != nil { // as with tell
+			s.event(Event{Kind: EventBackgroundFailed, File: lockName, Err: err})
+		}
 		return nil
 	}
 	h.ended = true

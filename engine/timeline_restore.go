@@ -17,9 +17,9 @@ import (
 //
 // The state is read before, beside writers; then it waits for a Check that runs, for the
 // write lock, for what was written to be sealed and published, and for one commit of the
-// catalog, which decides. Until that ctx ends it with nothing changed. Snapshots that were taken before
-// go on to show what they show. An unknown branch point is a catalog.ErrNotFound, one
-// that does not fit the memory budget an ErrNoMemory.
+// catalog, which decides. Until that ctx ends it with nothing changed. Snapshots that
+// were taken before go on to show what they show. An unknown branch point is a
+// catalog.ErrNotFound, one that does not fit the memory budget an ErrNoMemory.
 //
 // When the outcome of the catalog's commit is unknown the engine is poisoned: what is
 // written next would have to know.

@@ -34,6 +34,10 @@ func testLock(t *testing.T, f FS) {
 		}
 	}
 	peek("a longer text than before", true)
+	long := strings.Repeat("lsn 12345678901234567890\n", 8000) // as many timelines as nobody has
+	ok(t, l.Write([]byte(long)))
+	peek(long, true)
+	ok(t, l.Write([]byte("a longer text than before")))
 	_, _, err = f.PeekLock("never")
 	wantErr(t, err, fs.ErrNotExist)
 	other, err := f.Lock("OTHER")

@@ -196,8 +196,9 @@ func (l *osLock) Read() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(f, 0, maxLockBytes))
 }
 
-// maxLockBytes bounds what Read takes from a lock file, whoever wrote it.
-const maxLockBytes = 64 << 10
+// maxLockBytes bounds what is read of a lock file, whoever wrote it: room for a
+// thousand lines with the longest names there are.
+const maxLockBytes = 1 << 20
 
 func (l *osLock) Close() error {
 	l.mu.Lock()
