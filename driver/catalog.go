@@ -134,6 +134,20 @@ func (c *conn) vacuum(ctx context.Context, p *piece) error {
 	case c.tx.phase != idle:
 		return newError("", ErrGeneric, "cannot VACUUM from within a transaction")
 	}
+	return c.refuseUpkeep()
+}
+
+// refuseUpkeep refuses what would write in SQLite where nothing may be written,
+// though it has nothing to do here: a script learns of it in either.
+func (c *conn) refuseUpkeep() error {
+	if err := c.refuseWrite(); err != nil {
+		return err
+	}
+	if a, err := askNative(c.db, "PRAGMA query_only"); err != nil {
+		return err
+	} else if len(a.rows) > 0 && a.rows[0][0].Int() != 0 {
+		return errReadOnlyTx
+	}
 	return nil
 }
 
@@ -156,7 +170,10 @@ func (c *conn) reorganize(ctx context.Context, p *piece) error {
 		if st != nil {
 			st.Finalize()
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return c.refuseUpkeep()
 	})
 }
 

@@ -227,6 +227,7 @@ func TestReadOnlyTx(t *testing.T) {
 		for _, text := range []string{
 			"INSERT INTO t VALUES(2)", "UPDATE t SET a=2", "DELETE FROM t", "CREATE TABLE u(a)", "DROP TABLE t",
 			"CREATE INDEX i ON t(a)", "CREATE VIEW v AS SELECT 1", "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x",
+			"ANALYZE", "REINDEX t",
 		} {
 			mustFail(t, tx, ErrReadOnly, text)
 		}
@@ -298,8 +299,13 @@ func TestResetSession(t *testing.T) {
 	c := testConn(t, db)
 	mustExec(t, c, "PRAGMA query_only=1")
 	mustFail(t, c, ErrReadOnly, "INSERT INTO t VALUES(3)")
-	mustFail(t, c, ErrReadOnly, "CREATE TABLE u(a)")
-	mustExec(t, c, "PRAGMA query_only=0; INSERT INTO t VALUES(3)")
+	for _, text := range []string{"CREATE TABLE u(a)", "VACUUM", "ANALYZE", "REINDEX"} {
+		mustFail(t, c, ErrReadOnly, text)
+	}
+	for _, text := range []string{"ANALYZE nope", "REINDEX nope", "BEGIN; VACUUM"} { // that comes first, in SQLite, too
+		mustFail(t, c, ErrGeneric, text)
+	}
+	mustExec(t, c, "ROLLBACK; PRAGMA query_only=0; VACUUM; ANALYZE; REINDEX; INSERT INTO t VALUES(3)")
 
 	db.SetMaxOpenConns(2)
 	mustExec(t, db, "BEGIN IMMEDIATE; INSERT INTO t VALUES(4)") // back in the pool
