@@ -14,7 +14,7 @@ import (
 
 // forgedChain adds n objects to the catalog of a store that is open, each of which leads to
 // the one before and the one before that. Nothing needs them: the next open removes them.
-func forgedChain(t *testing.T, path string, n int) (first int64) {
+func forgedChain(t testing.TB, path string, n int) (first int64) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(path, catalogFile))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // openTest opens a store in a directory of its own.
-func openTest(t *testing.T, cfg Config) *sql.DB {
+func openTest(t testing.TB, cfg Config) *sql.DB {
 	t.Helper()
 	if cfg.Path == "" {
 		cfg.Path = filepath.Join(t.TempDir(), "store")

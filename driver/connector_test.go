@@ -34,7 +34,7 @@ func connect(t *testing.T, cfg Config) (*Connector, sqldriver.Conn) {
 	return connector, c
 }
 
-func mustClose(t *testing.T, closers ...interface{ Close() error }) {
+func mustClose(t testing.TB, closers ...interface{ Close() error }) {
 	t.Helper()
 	for _, c := range closers {
 		if err := c.Close(); err != nil {

@@ -29,7 +29,7 @@ type execer interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }
 
-func mustExec(t *testing.T, db execer, text string, args ...any) {
+func mustExec(t testing.TB, db execer, text string, args ...any) {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), text, args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
