@@ -24,8 +24,8 @@
 // # Caveats
 //
 // Every command but gc -n opens the store as its one process, so it is refused
-// while a program has the store open, unless sql, shell or export are given -ro, which
-// only reads; catalog.db can be read by the sqlite3 shell at any time. These three also
+// while a program has the store open, unless sql, shell, export or inspect are given -ro,
+// which only reads; catalog.db can be read by the sqlite3 shell at any time. These four also
 // take -timeline NAME, and -at BRANCHPOINT to read the store as it was there. Opening
 // recovers: after a crash the unsynced end of the log is cut off, also by check and
 // inspect, and the catalog of an older version is upgraded, with a copy of it left

@@ -27,13 +27,15 @@ var inspectSections = []section{
 // runInspect prints what a store consists of.
 func runInspect(ctx context.Context, args []string, std streams) error {
 	flags := newFlags("inspect")
-	if helped, err := parseFlags(flags, args, "tidemark inspect DIR", std); helped || err != nil {
+	var as openAs
+	as.addTo(flags)
+	if helped, err := parseFlags(flags, args, "tidemark inspect "+openFlags+" DIR", std); helped || err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
 		return misuse("inspect takes one argument, the store's directory; it was given %d", flags.NArg())
 	}
-	return withStore(ctx, flags.Arg(0), "rw", func(db *sql.DB) error {
+	return withConfig(ctx, as.config(flags.Arg(0), "rw"), func(db *sql.DB) error {
 		for i, s := range inspectSections {
 			if i > 0 {
 				fmt.Fprintln(std.out)

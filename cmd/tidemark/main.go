@@ -39,7 +39,7 @@ var commands = []command{
 	{"shell", "[flags] DIR", "read and run statements and dot commands", runShell},
 	{"import", "[flags] DIR FILE.csv|.tsv|.sql|.db|- [TABLE [FILE TABLE]…]", "read a file of another program", runImport},
 	{"export", "[flags] DIR OUT.db|.sql|.csv|- [TABLE…]", "write a SQLite file, a script or a table", runExport},
-	{"inspect", "DIR", "show tables, generations, objects and pins", runInspect},
+	{"inspect", "[flags] DIR", "show tables, generations, objects and pins", runInspect},
 	{"check", "DIR", "read every byte of a store and report what is wrong", runCheck},
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"compact", "DIR", "rewrite the log: one record per row", runCompact},

@@ -81,7 +81,7 @@ func commandHint(err error) error {
 	}
 	own := *typed
 	if driver.Code(own.Code) == driver.ErrBusy {
-		own.Hint = "close the program that has it open, or read beside it: tidemark sql, shell and export take -ro"
+		own.Hint = "close the program that has it open, or read beside it: tidemark sql, shell, export and inspect take -ro"
 		return &own
 	}
 	own.Hint = "tidemark sql, shell and import make a store, or finish one whose making was interrupted"
@@ -106,7 +106,7 @@ func checkDir(dir string) error {
 			return err // which says more
 		}
 		if flags := flagsOf(keys); flags != "" {
-			return misuse("%s looks like a DSN, and commands take a directory: tidemark sql, shell and export take%s %s", dir, flags, path)
+			return misuse("%s looks like a DSN, and commands take a directory: tidemark sql, shell, export and inspect take%s %s", dir, flags, path)
 		}
 		return misuse("%s looks like a DSN, and commands take a directory: use %s", dir, path)
 	}

@@ -30,7 +30,7 @@ func TestOpenAs(t *testing.T) {
 		{[]string{"sql", "-timeline", "none", dir, "SELECT 1"}, statusRefused, "", "no such timeline: none"},
 		{[]string{"sql", "-at", "b", "?", "SELECT 1"}, statusRefused, "", "store in memory"},
 		{[]string{"sql", dir + "?timeline=trial&mode=ro", "SELECT 1"}, statusRefused, "", "take -timeline trial -ro " + dir},
-		{[]string{"check", dir + "?at=b%201"}, statusRefused, "", "sql, shell and export take -at 'b 1' " + dir},
+		{[]string{"check", dir + "?at=b%201"}, statusRefused, "", "sql, shell, export and inspect take -at 'b 1' " + dir},
 	} {
 		status, out, stderr := tidemark(t, "", tc.args...)
 		if status != tc.status || out != tc.out || !strings.Contains(stderr, tc.words) {

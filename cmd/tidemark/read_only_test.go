@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestReadOnlyCommands: sql, shell and export read a store that is open elsewhere.
+// TestReadOnlyCommands: sql, shell, export and inspect read a store that is open elsewhere.
 func TestReadOnlyCommands(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	db, err := openStore(t.Context(), dir, "rwc")
@@ -33,6 +33,7 @@ func TestReadOnlyCommands(t *testing.T) {
 		{"", []string{"sql", "-ro", dir + "none", "SELECT 1"}, statusRefused, "", "there is no store"},
 		{"", []string{"checkpoint", dir + "?mode=ro"}, statusRefused, "", "take -ro " + dir},
 		{"", []string{"export", "-ro", dir, "-.csv", "t"}, statusDone, "a\r\n7\r\n", "1 row of 1 table"},
+		{"", []string{"inspect", "-ro", dir}, statusDone, "", ""},
 	} {
 		status, out, stderr := tidemark(t, tc.input, tc.args...)
 		if status != tc.status || !strings.HasSuffix(out, tc.out) || !strings.Contains(stderr, tc.words) {
