@@ -36,6 +36,8 @@ func TestCopyForBackup(t *testing.T) {
 	if _, err := c.ReserveObject(t.Context(), job.ID); err != nil {
 		t.Fatal(err)
 	}
+	failing, broken := startJob(t, c, "compact", 1)
+	must(t, c.Quarantine(t.Context(), failing.ID, broken[0].ObjectID, errSync))
 	dir := copied(t, c)
 	file := filepath.Join(dir, FileName)
 	ids, err := RetainedBy(t.Context(), file)
@@ -83,6 +85,9 @@ func TestCopyForBackup(t *testing.T) {
 		if n := count(t, own.reads.DB, "SELECT count(*) FROM "+table); n != 0 {
 			t.Errorf("%d rows of %s", n, table)
 		}
+	}
+	if n := count(t, own.reads.DB, "SELECT count(*) FROM objects WHERE state = 'quarantined'"); n != 0 {
+		t.Errorf("%d objects are in quarantine", n)
 	}
 	// The guards are back.
 	edited := shell(t, dir)

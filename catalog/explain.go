@@ -21,11 +21,20 @@ type Retainer struct {
 	OwnerID   int64  // 0: no owner needs to retain it
 	OwnerKind string // timeline, branch_point, reader, job, round, cache or recovery; log or quarantine without an owner
 	Name      string // of the timeline, branch point, session or job
-	Via       string // the root through which the owner reaches it: a representation, blob or object
+	Via       string // the root through which the owner reaches it: a representation, blob or object; of quarantine: the cause
 }
+
+// ownerQuarantine is the kind of reason of what waits to be reconciled.
+const ownerQuarantine = "quarantine"
 
 // String spells a reason for a person.
 func (r Retainer) String() string {
+	if r.OwnerKind == ownerQuarantine {
+		if r.Name == "" {
+			return "in quarantine: " + r.Via
+		}
+		return "in quarantine, written by job " + r.Name + ": " + r.Via
+	}
 	s := r.OwnerKind
 	if r.Name != "" {
 		s += " " + r.Name
@@ -126,13 +135,27 @@ func (g *graph) retainers(ctx context.Context, tx *sqlx.Tx) ([]reason, error) {
 		}
 		list = append(list, reason{Retainer{r.OwnerID, r.Kind, r.Name, fmt.Sprintf("%s %d", r.What, r.ID)}, reaches})
 	}
-	var quarantined []int64
-	if err := tx.SelectContext(ctx, &quarantined, `SELECT object_id FROM objects WHERE state = 'quarantined' AND reconciled_by IS NULL`); err != nil {
+	list = append(list, reason{Retainer{OwnerKind: "log", Via: "the generation that a shard goes on in"}, bitmapOf(g.current)})
+	var quarantined []Quarantined
+	if err := tx.SelectContext(ctx, &quarantined, quarantinedQuery); err != nil {
 		return nil, err
 	}
-	return append(list,
-		reason{Retainer{OwnerKind: "log", Via: "the generation that a shard goes on in"}, bitmapOf(g.current)},
-		reason{Retainer{OwnerKind: "quarantine", Via: "nothing has proven what became of it"}, bitmapOf(quarantined)}), nil
+	for i := range quarantined {
+		list = append(list, reason{quarantined[i].retainer(), roaring64.BitmapOf(uint64(quarantined[i].ID))})
+	}
+	return list, nil
+}
+
+// retainer is quarantine as a reason to stay.
+func (q *Quarantined) retainer() Retainer {
+	r := Retainer{OwnerKind: ownerQuarantine, Via: "nothing has proven what became of it"}
+	if q.JobID != 0 {
+		r.Name = fmt.Sprintf("%s %d", q.JobKind, q.JobID)
+	}
+	if q.Cause != "" {
+		r.Via = q.Cause
+	}
+	return r
 }
 
 // blobsOf are the blobs in the manifest of a representation.

@@ -20,7 +20,7 @@ type Job struct {
 	Total     int64  `db:"work_reserved"`
 	StartedAt string `db:"started_at"`
 	EndedAt   string `db:"ended_at"`
-	Error     string `db:"error"`
+	Error     string `db:"error"` // why it failed, or what it had to quarantine
 }
 
 // States of a job that is over, and of one that is not.
@@ -71,8 +71,8 @@ func (c *Catalog) StartJob(ctx context.Context, kind, target string) (Job, error
 
 // EndJob records how a running job ended: done without a failure, cancelled when
 // the failure is the end of a context, else failed. done and total say how far
-// it got. What only its owner retained is garbage from then on, and the owner is
-// released. ctx must still be alive, so it is not the one whose end cancelled the job.
+// it got. What only its owner retained is garbage from then on, but for what is in
+// quarantine, and the owner is released, unless it retains some of that. ctx must still be alive, so it is not the one whose end cancelled the job.
 func (c *Catalog) EndJob(ctx context.Context, id int64, done, total int64, failure error) error {
 	return c.write(ctx, "end-job", func(ctx context.Context, tx *writeTx) error {
 		if err := errors.Join(checkID("job", id), checkCounter("done", done), checkCounter("total", total)); err != nil {
@@ -104,7 +104,7 @@ func (c *Catalog) endJob(ctx context.Context, tx *writeTx, id, done, total int64
 	if row.State != JobRunning {
 		return refuse(CodeState, "", "job %d is %s, not running", id, row.State)
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE jobs SET state = ?, work_consumed = max(work_consumed, ?), work_reserved = max(work_reserved, ?), ended_at = ?, error = ?, revision = revision + 1
+	if _, err := tx.ExecContext(ctx, `UPDATE jobs SET state = ?, work_consumed = max(work_consumed, ?), work_reserved = max(work_reserved, ?), ended_at = ?, error = coalesce(?, error), revision = revision + 1
 		WHERE job_id = ?`, state, done, total, timestamp(c.options.Now()), text, id); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
@@ -113,10 +113,7 @@ func (c *Catalog) endJob(ctx context.Context, tx *writeTx, id, done, total int64
 	if err := tx.SelectContext(ctx, &representations, `SELECT representation_id FROM owner_representations WHERE owner_id = ?`, row.Owner); err != nil {
 		return err
 	}
-	if err := dropAllRoots(ctx, tx, row.Owner); err != nil {
-		return err
-	}
-	if err := releaseOwner(ctx, tx, row.Owner); err != nil || len(representations) == 0 {
+	if err := endRoots(ctx, tx, row.Owner); err != nil || len(representations) == 0 {
 		return err
 	}
 	return prune(ctx, tx, fmt.Appendf(nil, "job/%d", id), func() error {
@@ -143,7 +140,7 @@ func (c *Catalog) Jobs(ctx context.Context) ([]Job, error) {
 
 // AbandonJobs ends the jobs that a process left running and returns how many
 // there were. It belongs to a read-write open: under the LOCK nobody else can
-// run one. Without any it writes nothing.
+// run one. What they had quarantined stays so. Without any it writes nothing.
 func (c *Catalog) AbandonJobs(ctx context.Context) (n int, err error) {
 	const running = jobQuery + ` WHERE state = 'running' ORDER BY job_id`
 	var list []Job
@@ -159,7 +156,11 @@ func (c *Catalog) AbandonJobs(ctx context.Context) (n int, err error) {
 			return err
 		}
 		for _, j := range list {
-			if err := c.endJob(ctx, tx, j.ID, j.Done, j.Total, JobFailed, sql.NullString{String: interrupted, Valid: true}); err != nil {
+			text := interrupted
+			if j.Error != "" {
+				text += "; before that " + j.Error
+			}
+			if err := c.endJob(ctx, tx, j.ID, j.Done, j.Total, JobFailed, sql.NullString{String: text, Valid: true}); err != nil {
 				return err
 			}
 		}

@@ -123,8 +123,10 @@ func pruneJobs(ctx context.Context, tx *writeTx) error {
 		ID      int64 `db:"job_id"`
 		OwnerID int64 `db:"owner_id"`
 	}
-	if err := tx.SelectContext(ctx, &old, `SELECT job_id, owner_id FROM jobs WHERE state IN ('done','failed','cancelled')
-		ORDER BY job_id DESC LIMIT ? OFFSET ?`, pruneLimit, keptJobs); err != nil {
+	// One that waits for what it quarantined to be reconciled stays.
+	if err := tx.SelectContext(ctx, &old, `
+		SELECT job_id, owner_id FROM (SELECT job_id, owner_id FROM jobs WHERE state IN ('done','failed','cancelled') ORDER BY job_id DESC LIMIT -1 OFFSET ?) j
+		WHERE (SELECT state FROM owners o WHERE o.owner_id = j.owner_id) = 'released' LIMIT ?`, keptJobs, pruneLimit); err != nil {
 		return err
 	}
 	for _, j := range old {

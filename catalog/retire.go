@@ -98,11 +98,24 @@ func dropAllRoots(ctx context.Context, tx *writeTx, owner int64) error {
 
 // releaseOwner takes an owner without roots through its last states.
 func releaseOwner(ctx context.Context, tx *writeTx, id int64) error {
-	for _, state := range []string{"retiring", "released"} {
-		result, err := tx.ExecContext(ctx, `UPDATE owners SET state = ?, revision = revision + 1 WHERE owner_id = ?`, state, id)
-		if err := expectOneRow(result, err); err != nil {
-			return fmt.Errorf("owners: %w", err)
+	for _, state := range []string{ownerRetiring, ownerReleased} {
+		if err := advanceOwner(ctx, tx, id, state); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// Last states of an owner.
+const (
+	ownerRetiring = "retiring" // it takes no root any more
+	ownerReleased = "released" // it has none
+)
+
+func advanceOwner(ctx context.Context, tx *writeTx, id int64, state string) error {
+	result, err := tx.ExecContext(ctx, `UPDATE owners SET state = ?, revision = revision + 1 WHERE owner_id = ?`, state, id)
+	if err := expectOneRow(result, err); err != nil {
+		return fmt.Errorf("owners: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ var compactionFences = []fencesOf{
 		{"an object is reserved for a job that runs", `	case state != JobRunning:`, `	case false:`, "TestReserveObject"},
 		{"a reserved object is rooted", `	if _, err := tx.ExecContext(ctx, ` + "`" + `INSERT INTO owner_objects(owner_id, object_id, purpose) VALUES (?, ?, 'output')` + "`" + `, owner, r.ObjectID); err != nil {`, `	if _, err := owner, error(nil); err != nil {`, "TestReserveObject"},
 		{"a base object is not sealed anew", `	if !same {`, `	if false {`, "TestSealBase"},
+		{"what is in quarantine is not sealed", `		case row.State != "reserved":`, `		case false:`, "TestQuarantinedIsNotSealed"},
 		{"a base object that nothing roots is not sealed", `		case !row.Rooted:`, `		case false:`, "TestSealBase"},
 		{"a base object is registered with its seal", `	_, err = registerObject(ctx, tx, s.ObjectID, row.Revision+1, s.records())
 	return err`, `	return nil`, "TestSealBase"},
@@ -41,7 +42,17 @@ var compactionFences = []fencesOf{
 		{"what is to be replayed is there", `			if i == 0 && g.Generation > shard.ReplayFrom {`, `			if false {`, "TestReplayedGenerationsAreThere"},
 	}},
 	{"../catalog/jobs.go", "../catalog", []fence{
-		{"a job that is over retains nothing", `	if err := dropAllRoots(ctx, tx, row.Owner); err != nil {`, `	if err := error(nil); err != nil {`, "TestJobsLetGo"},
+		{"a job that is over retains nothing", `	if err := endRoots(ctx, tx, row.Owner); err != nil ||`, `	if err := error(nil); err != nil ||`, "TestJobsLetGo"},
+	}},
+	{"../catalog/quarantine.go", "../catalog", []fence{
+		{"the end of a job lets go of nothing in quarantine", ` AND purpose <> 'quarantine'`, ``, "TestReconcile$"},
+		{"what something needs is not quarantined", `		case o.Needed:`, `		case false:`, "TestQuarantine$"},
+		{"only its own job quarantines an output", `		case o.Purpose != "output":`, `		case false:`, "TestQuarantine$"},
+	}},
+	{"../catalog/quarantine_reconcile.go", "../catalog", []fence{
+		{"what a job may write yet is not reconciled", `		case o.State != ownerRetiring:`, `		case false:`, "TestReconcile$"},
+		{"what is reached is not reconciled", `	if len(reached) > 0 {`, `	if false {`, "TestReconcileRefuses"},
+		{"nothing is reconciled while outcomes are looked up", `		if err := unfrozen(ctx, tx); err != nil {`, `		if err := error(nil); err != nil {`, "TestReconcileRefuses"},
 	}},
 	{"../catalog/garbage.go", "../catalog", []fence{
 		{"what a root names is no garbage", `	keep := g.closure(bitmapOf(g.objects), bitmapOf(g.blobs))`, `	keep := g.closure(bitmapOf(nil), bitmapOf(g.blobs))`, "TestGarbageOfGraphs"},
