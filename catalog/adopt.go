@@ -151,6 +151,10 @@ func (a *Attempting) adopt(ctx context.Context, tx *writeTx, head *headRow) (*he
 	if _, err := tx.ExecContext(ctx, `INSERT INTO owner_representations(owner_id, representation_id) VALUES (?, ?)`, head.OwnerID, a.candidate); err != nil {
 		return nil, fmt.Errorf("owner_representations: %w", err)
 	}
+	left, err := leaveMerge(ctx, tx, head)
+	if err != nil {
+		return nil, err
+	}
 	digest := next.digest(identity)
 	result, err := tx.ExecContext(ctx, `UPDATE timelines SET head_world_id = ?, head_representation_id = ?, revision = ?, digest = ? WHERE timeline_id = ? AND revision = ?`,
 		next.WorldID, next.RepresentationID, next.Revision, digest[:], head.TimelineID, head.Revision)
@@ -163,7 +167,16 @@ func (a *Attempting) adopt(ctx context.Context, tx *writeTx, head *headRow) (*he
 			return nil, fmt.Errorf("shards: %w", err)
 		}
 	}
-	return next, a.release(ctx, tx, head, cut)
+	if err := a.release(ctx, tx, head, cut); err != nil {
+		return nil, err
+	}
+	switch {
+	case cut.base:
+		err = a.c.keepMerge(ctx, tx, head, a.publication.Base.Recipe, cut)
+	case left:
+		err = evictMerges(ctx, tx, 0)
+	}
+	return next, err
 }
 
 // release drops the roots that the new head makes superfluous.

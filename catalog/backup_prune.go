@@ -8,8 +8,8 @@ import (
 )
 
 // PruneCopy leaves in the copy in file what its timelines and branch points need,
-// and returns what that names. Sessions, pins, jobs, attempts to publish and
-// intents to remove files are of the live store; so is what its log holds behind
+// and returns what that names. Sessions, pins, jobs, attempts to publish, merges to
+// share and intents to remove files are of the live store; so is what its log holds behind
 // the heads: there each shard goes on in a generation of its own, whose file is to
 // be made. behind are the generations of the live store that this is left out of.
 func PruneCopy(ctx context.Context, file string) (c Copied, behind []CopiedLog, err error) {
@@ -67,6 +67,9 @@ var pruning = []string{
 			UNION SELECT secondary_native_object_id FROM blob_versions WHERE blob_id IN (SELECT blob_id FROM blobs) AND secondary_native_object_id IS NOT NULL
 			UNION SELECT e.target_object_id FROM objects x JOIN object_edges e ON e.source_object_id = x.object_id)
 		SELECT object_id FROM objects`,
+	`DELETE FROM completed_merge_waiting`,
+	`DELETE FROM completed_merge_outputs`,
+	`DELETE FROM completed_merges`,
 	`DELETE FROM jobs`,
 	`DELETE FROM publication_attempts`,
 	`DELETE FROM operations WHERE kind <> 'user'`,

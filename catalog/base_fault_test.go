@@ -29,7 +29,7 @@ func compactOnce(t *testing.T) func(ctx context.Context, c *Catalog) error {
 			return err
 		}
 		prepared, err := c.Prepare(ctx, Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
-			Base: &Base{4, []BaseContribution{{r.ObjectID, sum}}}})
+			Base: &Base{LSN: 4, Objects: []BaseContribution{{r.ObjectID, sum}}}})
 		if err != nil {
 			return err
 		}

@@ -192,7 +192,7 @@ func TestFenceBase(t *testing.T) {
 		"another timeline":             {func(p *Publication) { p.TimelineID++ }, CodeUnknown},
 	} {
 		p := good
-		p.Base = &Base{good.Base.LSN, append([]BaseContribution(nil), good.Base.Objects...)}
+		p.Base = &Base{LSN: good.Base.LSN, Objects: append([]BaseContribution(nil), good.Base.Objects...)}
 		x.change(&p)
 		t.Run(what, func(t *testing.T) {
 			_, err := c.Prepare(ctx, p)
@@ -218,7 +218,7 @@ func TestFenceBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	attempt := a.attempt
-	a.publication.Base = &Base{good.Base.LSN, good.Base.Objects[:1]}
+	a.publication.Base = &Base{LSN: good.Base.LSN, Objects: good.Base.Objects[:1]}
 	_, err = a.Adopt(ctx)
 	wantCode(t, err, CodeImmutable)
 	a.attempt = attempt

@@ -272,6 +272,14 @@ func TestChecks(t *testing.T) {
 		{"branch_points", "digest = x''"},
 		{"store_lineage", "catalog_identity = x''"},
 		{"store_lineage", "since = ''"},
+		{"completed_merges", "cache_key = x''"},
+		{"completed_merges", "recipe = x''"},
+		{"completed_merges", "ordered_inputs = x''"},
+		{"completed_merges", "owner_kind = 'job'"},
+		{"completed_merges", "last_output = -1"},
+		{"completed_merges", "digest = x''"},
+		{"completed_merge_outputs", "ordinal = -1"},
+		{"completed_merge_outputs", "contribution = x''"},
 	}
 	for _, table := range f.tables() {
 		f.inside(t, f.withoutTriggers(table), func(run func(string) outcome) {
@@ -409,8 +417,11 @@ func TestReferences(t *testing.T) {
 			}
 			seen++
 			value := "424242"
-			if table == "metadata_gc" || c == "operation_id" {
+			switch {
+			case table == "metadata_gc" || c == "operation_id":
 				value = "x'4242'"
+			case c == "cache_key":
+				value = "randomblob(32)"
 			}
 			// One row, or a unique column would answer first.
 			key := "rowid"
@@ -467,6 +478,9 @@ func TestUnique(t *testing.T) {
 		{"jobs", []string{`INSERT INTO jobs(job_id, kind, target, recipe_version, recipe, owner_id) SELECT 500, kind, target, 1, recipe, owner_id FROM jobs`}},
 		{"fragments", []string{`UPDATE fragments SET ordinal = 0`}},
 		{"fragments", []string{`UPDATE fragments SET table_id = 0`}},
+		{"completed_merges", []string{`INSERT INTO completed_merges SELECT randomblob(32), recipe, ordered_inputs, schema_id, owner_id, owner_kind, last_output, digest FROM completed_merges`}},
+		{"completed_merge_outputs", []string{`INSERT INTO completed_merge_outputs SELECT * FROM completed_merge_outputs`}},
+		{"completed_merge_waiting", []string{`INSERT INTO completed_merge_waiting SELECT * FROM completed_merge_waiting`}},
 		{"gc_work", []string{`INSERT INTO gc_work SELECT object_id, 2, claim_state, error, outcome, revision FROM gc_work`}},
 		{"tables", []string{`INSERT INTO tables SELECT timeline_id, table_id, version + 1, until_version, schema_id, 'other', sql, columns, durable, resident, strict, without_rowid, auto_increment FROM tables`}},
 		{"tables", []string{`INSERT INTO tables SELECT timeline_id, table_id + 100, version, until_version, schema_id, upper(name), sql, columns, durable, resident, strict, without_rowid, auto_increment FROM tables`}},

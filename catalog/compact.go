@@ -15,6 +15,9 @@ import (
 type Base struct {
 	LSN     int64
 	Objects []BaseContribution // in the order of the manifest; the first begins with the schema
+	// Recipe names how the objects follow from what they replace, so that other
+	// timelines that have the same may adopt them; "" when they may not.
+	Recipe string
 }
 
 // BaseContribution is what a base object adds to the fingerprint of a world. All
@@ -70,14 +73,13 @@ func readBase(ctx context.Context, q sqlx.QueryerContext, b *Base, head *headRow
 		return nil, refuse(CodeFragment, "", "the base is of LSN %d, the head has commits up to %d", b.LSN, head.LSN)
 	}
 	c := &cut{base: true, sum: head.ContributionSum}
-	replaced, err := c.keep(ctx, q, b, old, identity)
-	if err != nil {
+	if c.replaced, err = c.keep(ctx, q, b, old, identity); err != nil {
 		return nil, err
 	}
 	if err := c.readObjects(ctx, q, b, identity); err != nil {
 		return nil, err
 	}
-	was, err := sumOf(emptySum, replaced)
+	was, err := sumOf(emptySum, c.replaced)
 	if err != nil {
 		return nil, err
 	}

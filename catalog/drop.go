@@ -37,6 +37,12 @@ func (c *Catalog) DropTimeline(ctx context.Context, name string) error {
 			use.Timeline = name
 			return &Error{Code: CodeInUse, Err: use}
 		}
+		if _, err := leaveMerge(ctx, tx, head); err != nil {
+			return err
+		}
+		if err := evictMerges(ctx, tx, head.TimelineID); err != nil {
+			return err
+		}
 		return drop(ctx, tx, head)
 	})
 }

@@ -94,7 +94,9 @@ type reason struct {
 }
 
 // ownerNames names every owner for a person.
-const ownerNames = `SELECT o.owner_id, coalesce(t.name, b.name, 'session ' || o.session_id || ' of pid ' || s.pid, j.kind || ' ' || j.job_id, '') AS name
+const ownerNames = `SELECT o.owner_id, coalesce(t.name, b.name, 'session ' || o.session_id || ' of pid ' || s.pid, j.kind || ' ' || j.job_id,
+		(SELECT 'for timeline ' || group_concat(x.name, ', ') FROM completed_merges m JOIN completed_merge_waiting w ON w.cache_key = m.cache_key
+			JOIN timelines x ON x.timeline_id = w.timeline_id WHERE m.owner_id = o.owner_id), '') AS name
 	FROM owners o LEFT JOIN timelines t ON t.owner_id = o.owner_id LEFT JOIN branch_points b ON b.owner_id = o.owner_id
 	LEFT JOIN sessions s ON s.session_id = o.session_id LEFT JOIN jobs j ON j.owner_id = o.owner_id`
 

@@ -34,6 +34,7 @@ const (
 	fixClaimed                                 = fixFree - 9                           // with an intent
 	fixSession, fixReader                      = fixFree - 10, fixFree - 11            // live, and an owner of it
 	fixBranch, fixBranchOwner                  = fixFree - 12, fixFree - 13            // of the head
+	fixMerge                                   = fixFree - 14                          // owner of a merge that made the base object, for which the timeline waits
 
 	fixUnreserved = int64(1 << 40)
 )
@@ -102,6 +103,10 @@ func newFixture(t *testing.T) *fixture {
 		fmt.Sprintf(`INSERT INTO owner_representations VALUES (%d, %d)`, fixBranchOwner, fixRepresentation),
 		branch(fixBranch, "before", fixBranchOwner),
 		`INSERT INTO store_lineage VALUES (zeroblob(16), '2026-01-01T00:00:00Z')`,
+		fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'cache')`, fixMerge),
+		fmt.Sprintf(`INSERT INTO owner_blobs VALUES (%d, %d)`, fixMerge, fixBaseBlob),
+		`BEGIN; ` + merge(1, fixMerge, 0) + `; ` + outputOf(1, 0, fixMerge, fixBaseBlob) + `; COMMIT`,
+		waitingFor(fixTimeline, 1),
 	} {
 		// as many incarnations as the cases use
 		if _, err := f.db.ExecContext(ctx, `UPDATE catalog_info SET next_incarnation = 100, next_graph_seq = 10`); err != nil {
@@ -159,6 +164,24 @@ func reader(id, session int64) string {
 func branch(id int64, name string, owner int64) string {
 	return fmt.Sprintf(`INSERT INTO branch_points(branch_id, name, owner_id, timeline_id, timeline, world_id, representation_id, created_at, digest)
 		VALUES (%d, '%s', %d, %d, 'main', %d, %d, '2026-01-01T00:00:00Z', zeroblob(32))`, id, name, owner, fixTimeline, fixWorld, fixRepresentation)
+}
+
+// merge spells an INSERT into completed_merges; key is the first byte of its key.
+func merge(key byte, owner int64, last int) string {
+	return fmt.Sprintf(`INSERT INTO completed_merges(cache_key, recipe, ordered_inputs, schema_id, owner_id, last_output, digest)
+		VALUES (%s, x'01', x'02', %d, %d, %d, zeroblob(32))`, mergeKey(key), fixSchema, owner, last)
+}
+
+func mergeKey(key byte) string { return fmt.Sprintf("x'%064x'", key) }
+
+// outputOf spells an INSERT into completed_merge_outputs.
+func outputOf(key byte, ordinal int, owner, blob int64) string {
+	return fmt.Sprintf(`INSERT INTO completed_merge_outputs VALUES (%s, %d, %d, %d, zeroblob(16))`, mergeKey(key), ordinal, owner, blob)
+}
+
+// waitingFor spells an INSERT into completed_merge_waiting.
+func waitingFor(timeline int64, key byte) string {
+	return fmt.Sprintf(`INSERT INTO completed_merge_waiting VALUES (%d, %s)`, timeline, mergeKey(key))
 }
 
 // outcome of one case.

@@ -9,9 +9,8 @@ import (
 // the end every RAISE of the schema must have been met.
 func TestGuards(t *testing.T) {
 	f := newFixture(t)
-	for _, group := range [][]guardCase{controlCases(), contentCases(), objectCases(), rootCases(), logCases(),
-		graphCases(), manifestCases(), publicationCases(), jobCases(), baseCases(), collectionCases(), branchCases(), sessionCases(), timelineCases()} {
-		for _, c := range group {
+	run := func(cases []guardCase) {
+		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				got := f.run(t, false, append(c.setup[:len(c.setup):len(c.setup)], c.sql)...)
 				if got.code != c.code || !strings.Contains(got.text, c.text) {
@@ -19,6 +18,15 @@ func TestGuards(t *testing.T) {
 				}
 			})
 		}
+	}
+	run(mergeCases())
+	// The others move the head and claim the base object.
+	if _, err := f.db.ExecContext(t.Context(), forgetMerge); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range [][]guardCase{controlCases(), contentCases(), objectCases(), rootCases(), logCases(),
+		graphCases(), manifestCases(), publicationCases(), jobCases(), baseCases(), collectionCases(), branchCases(), sessionCases(), timelineCases()} {
+		run(group)
 	}
 	for _, text := range f.raises() {
 		if !f.messages[text] {

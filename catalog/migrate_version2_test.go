@@ -78,7 +78,7 @@ func TestMigrationFromVersion2(t *testing.T) {
 				}
 			}
 			c := openStore(t, Options{Dir: dir})
-			if c.Info().Version != 4 {
+			if c.Info().Version != 5 {
 				t.Errorf("version %d", c.Info().Version)
 			}
 			if _, err := os.Stat(filepath.Join(dir, CopyName(2))); err != nil {

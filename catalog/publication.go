@@ -160,8 +160,8 @@ type cut struct {
 	replayFrom  map[int64]int64 // of the shards that go on, by their id
 	sum         []byte          // the head's and the generations' contributions
 
-	base bool       // entries take the place of the head's but for kept
-	kept []entryRow // of the head, behind the base
+	base           bool       // entries take the place of the head's but for kept
+	replaced, kept []entryRow // of the head; kept are behind the base
 }
 
 // readCut checks what is to be published against the head.

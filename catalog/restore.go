@@ -154,6 +154,9 @@ func (c *Catalog) moveHead(ctx context.Context, tx *writeTx, head, next *headRow
 	if _, err := tx.ExecContext(ctx, `INSERT INTO owner_representations(owner_id, representation_id) VALUES (?, ?)`, next.OwnerID, next.RepresentationID); err != nil {
 		return fmt.Errorf("owner_representations: %w", err)
 	}
+	if _, err := leaveMerge(ctx, tx, head); err != nil {
+		return err
+	}
 	digest := next.digest(c.identity())
 	result, err := tx.ExecContext(ctx, `UPDATE timelines SET head_world_id = ?, head_representation_id = ?, revision = ?, digest = ? WHERE timeline_id = ? AND revision = ?`,
 		next.WorldID, next.RepresentationID, next.Revision, digest[:], head.TimelineID, head.Revision)
@@ -173,6 +176,11 @@ func (c *Catalog) moveHead(ctx context.Context, tx *writeTx, head, next *headRow
 	result, err = tx.ExecContext(ctx, `DELETE FROM owner_representations WHERE owner_id = ? AND representation_id = ?`, head.OwnerID, head.RepresentationID)
 	if err := expectOneRow(result, err); err != nil {
 		return fmt.Errorf("owner_representations: %w", err)
+	}
+	if head.Others {
+		if err := evictMerges(ctx, tx, 0); err != nil {
+			return err
+		}
 	}
 	return prune(ctx, tx, fmt.Appendf(nil, "restore/%d", next.RepresentationID), func() error {
 		return pruneRepresentation(ctx, tx, head.RepresentationID)

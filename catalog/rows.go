@@ -16,6 +16,7 @@ type headRow struct {
 	CreatedAt        string `db:"created_at"`
 	Digest           []byte `db:"digest"`
 	Rooted           bool   `db:"rooted"`
+	Others           bool   `db:"others"` // there are other timelines
 	worldRow                // the head's digest covers it
 }
 
@@ -50,7 +51,8 @@ func (r *worldRow) addTo(d digester) {
 const headQuery = `
 	SELECT t.timeline_id, t.name, t.owner_id, t.head_world_id, t.head_representation_id, t.revision, t.created_at, t.digest,
 	       ` + worldColumns + `,
-	       EXISTS (SELECT 1 FROM owner_representations o WHERE o.owner_id = t.owner_id AND o.representation_id = r.representation_id) AS rooted
+	       EXISTS (SELECT 1 FROM owner_representations o WHERE o.owner_id = t.owner_id AND o.representation_id = r.representation_id) AS rooted,
+	       EXISTS (SELECT 1 FROM timelines o WHERE o.timeline_id <> t.timeline_id) AS others
 	FROM timelines t
 	JOIN representations r ON r.representation_id = t.head_representation_id AND r.world_id = t.head_world_id
 	JOIN worlds w ON w.world_id = r.world_id

@@ -98,7 +98,7 @@ func forkedFrom(ctx context.Context, tx *writeTx, r *ForkRequest, identity [16]b
 	if err := tx.GetContext(ctx, &parent, `SELECT coalesce((SELECT timeline_id FROM timelines WHERE timeline_id = ?), 0)`, b.TimelineID); err != nil {
 		return nil, 0, err
 	}
-	return &headRow{WorldID: b.WorldID, RepresentationID: b.RepresentationID, worldRow: b.worldRow}, parent, nil
+	return &headRow{WorldID: b.WorldID, RepresentationID: b.RepresentationID, Others: true, worldRow: b.worldRow}, parent, nil
 }
 
 // fork writes the rows of a new timeline, in the order the guards want them.
@@ -111,6 +111,11 @@ func (c *Catalog) fork(ctx context.Context, tx *writeTx, head *headRow, parent i
 	}
 	if err := head.insertTimeline(ctx, tx, identity); err != nil {
 		return err
+	}
+	if head.Others {
+		if err := inheritWaiting(ctx, tx, head); err != nil {
+			return err
+		}
 	}
 	shards, err := shardsOf(ctx, tx, parent, identity)
 	if err != nil {
