@@ -105,7 +105,7 @@ func newFixture(t *testing.T) *fixture {
 		`INSERT INTO store_lineage VALUES (zeroblob(16), '2026-01-01T00:00:00Z')`,
 		fmt.Sprintf(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'cache')`, fixMerge),
 		fmt.Sprintf(`INSERT INTO owner_blobs VALUES (%d, %d)`, fixMerge, fixBaseBlob),
-		`BEGIN; ` + merge(1, fixMerge, 0) + `; ` + outputOf(1, 0, fixMerge, fixBaseBlob) + `; COMMIT`,
+		`BEGIN; ` + merge(1, fixMerge, 0) + `; ` + addOutput(1, 0, fixMerge, fixBaseBlob) + `; COMMIT`,
 		waitingFor(fixTimeline, 1),
 	} {
 		// as many incarnations as the cases use
@@ -174,8 +174,8 @@ func merge(key byte, owner int64, last int) string {
 
 func mergeKey(key byte) string { return fmt.Sprintf("x'%064x'", key) }
 
-// outputOf spells an INSERT into completed_merge_outputs.
-func outputOf(key byte, ordinal int, owner, blob int64) string {
+// addOutput spells an INSERT into completed_merge_outputs.
+func addOutput(key byte, ordinal int, owner, blob int64) string {
 	return fmt.Sprintf(`INSERT INTO completed_merge_outputs VALUES (%s, %d, %d, %d, zeroblob(16))`, mergeKey(key), ordinal, owner, blob)
 }
 

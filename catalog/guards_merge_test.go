@@ -16,7 +16,7 @@ func mergeCases() []guardCase {
 	const owner, other = fixFree, fixFree + 1
 	rooted := []string{newOwner("cache"), fmt.Sprintf(`INSERT INTO owner_blobs VALUES (%d, %d), (%d, %d)`, owner, fixBaseBlob, owner, fixIndexBlob)}
 	one := append(rooted[:2:2], merge(2, owner, 0))
-	two := append(rooted[:2:2], merge(2, owner, 1), outputOf(2, 0, owner, fixBaseBlob))
+	two := append(rooted[:2:2], merge(2, owner, 1), addOutput(2, 0, owner, fixBaseBlob))
 	// The job's owner is another one that roots the object's blob.
 	again := strings.NewReplacer("x'01', x'02'", "x'03', x'04'").Replace(merge(1, owner, 0))
 	gone := []string{stopWaiting, `DELETE FROM completed_merges`}
@@ -37,16 +37,16 @@ func mergeCases() []guardCase {
 		{"merge that somebody waits for deleted", nil, gone[1], CodeForeignKey, ""},
 		{"merge deleted", gone[:1], gone[1], "", ""},
 
-		{"output", one, outputOf(2, 0, owner, fixBaseBlob), "", ""},
+		{"output", one, addOutput(2, 0, owner, fixBaseBlob), "", ""},
 		{"output edited", nil, `UPDATE completed_merge_outputs SET contribution = x'01'`, CodeImmutable, "completed_merge_outputs"},
 		{"output replaced", nil, `INSERT OR REPLACE INTO completed_merge_outputs SELECT * FROM completed_merge_outputs`, CodeDuplicate, "completed_merge_outputs"},
-		{"output leaves a gap", append(rooted[:2:2], merge(2, owner, 1)), outputOf(2, 1, owner, fixBaseBlob), CodeMerge, "in order"},
-		{"second output", two, outputOf(2, 1, owner, fixBaseBlob), "", ""},
-		{"output too many", append(one[:3:3], outputOf(2, 0, owner, fixBaseBlob)), outputOf(2, 1, owner, fixBaseBlob), CodeMerge, "so many outputs"},
-		{"output that nothing roots", append(rooted[:1:1], merge(2, owner, 0)), outputOf(2, 0, owner, fixBaseBlob), CodeMerge, "root the output first"},
-		{"output that another owner roots", append(rooted[:1:1], merge(2, owner, 0)), outputOf(2, 0, fixMerge, fixBaseBlob), "", ""}, // COMMIT refuses it
-		{"output without fragments", one, outputOf(2, 0, owner, fixIndexBlob), CodeMerge, "base object"},
-		{"output that is quarantined", quarantined, outputOf(2, 0, owner, fixBaseBlob), CodeMerge, "base object"},
+		{"output leaves a gap", append(rooted[:2:2], merge(2, owner, 1)), addOutput(2, 1, owner, fixBaseBlob), CodeMerge, "in order"},
+		{"second output", two, addOutput(2, 1, owner, fixBaseBlob), "", ""},
+		{"output too many", append(one[:3:3], addOutput(2, 0, owner, fixBaseBlob)), addOutput(2, 1, owner, fixBaseBlob), CodeMerge, "so many outputs"},
+		{"output that nothing roots", append(rooted[:1:1], merge(2, owner, 0)), addOutput(2, 0, owner, fixBaseBlob), CodeMerge, "root the output first"},
+		{"output that another owner roots", append(rooted[:1:1], merge(2, owner, 0)), addOutput(2, 0, fixMerge, fixBaseBlob), "", ""}, // COMMIT refuses it
+		{"output without fragments", one, addOutput(2, 0, owner, fixIndexBlob), CodeMerge, "base object"},
+		{"output that is quarantined", quarantined, addOutput(2, 0, owner, fixBaseBlob), CodeMerge, "base object"},
 		{"output deleted", nil, `DELETE FROM completed_merge_outputs`, CodeImmutable, "behind its merge"},
 		{"output deleted in metadata gc", []string{gate}, `DELETE FROM completed_merge_outputs`, CodeImmutable, "behind its merge"},
 		{"output of a merge that is gone deleted", gone, `DELETE FROM completed_merge_outputs`, "", ""},

@@ -322,9 +322,9 @@ func TestMergeIsWhole(t *testing.T) {
 	f := newFixture(t)
 	rooted := []string{newOwner("cache"), fmt.Sprintf(`INSERT INTO owner_blobs VALUES (%d, %d)`, fixFree, fixBaseBlob)}
 	for what, statements := range map[string][]string{
-		"an output is missing":       append(rooted[:2:2], merge(2, fixFree, 1), outputOf(2, 0, fixFree, fixBaseBlob)),
-		"the merge is missing":       append(rooted[:2:2], outputOf(2, 0, fixFree, fixBaseBlob)),
-		"of another owner":           append(rooted[:2:2], merge(2, fixFree, 0), outputOf(2, 0, fixMerge, fixBaseBlob)),
+		"an output is missing":       append(rooted[:2:2], merge(2, fixFree, 1), addOutput(2, 0, fixFree, fixBaseBlob)),
+		"the merge is missing":       append(rooted[:2:2], addOutput(2, 0, fixFree, fixBaseBlob)),
+		"of another owner":           append(rooted[:2:2], merge(2, fixFree, 0), addOutput(2, 0, fixMerge, fixBaseBlob)),
 		"an output stays":            {stopWaiting, `DELETE FROM completed_merges`},
 		"the root of an output goes": {fmt.Sprintf(`DELETE FROM owner_blobs WHERE owner_id = %d`, fixMerge)},
 	} {
