@@ -146,8 +146,9 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 			SELECT o.object_id FROM objects o WHERE o.state = 'gc_claimed' AND NOT EXISTS (SELECT 1 FROM gc_work g WHERE g.object_id = o.object_id AND g.claim_state <> 'done')`},
 		{"owner %d of a branch point retains and no branch point selects it", `
 			SELECT o.owner_id FROM owners o WHERE o.kind = 'branch_point' AND o.state <> 'released' AND NOT EXISTS (SELECT 1 FROM branch_points b WHERE b.owner_id = o.owner_id)`},
-		{"owner %d of a merge retains and there is no such merge", `
-			SELECT o.owner_id FROM owners o WHERE o.kind = 'cache' AND o.state <> 'released' AND NOT EXISTS (SELECT 1 FROM completed_merges m WHERE m.owner_id = o.owner_id)`},
+		{"owner %d of a merge retains its outputs and there is no such merge", `
+			SELECT DISTINCT o.owner_id FROM owners o JOIN owner_blobs b ON b.owner_id = o.owner_id WHERE o.kind = 'cache'
+				AND NOT EXISTS (SELECT 1 FROM completed_merges m WHERE m.owner_id = o.owner_id)`},
 		{"owner %d of a reader retains for a session that was closed", `
 			SELECT o.owner_id FROM owners o JOIN sessions s ON s.session_id = o.session_id WHERE o.state <> 'released' AND s.state = 'closed'`},
 		{"object %d depends on one that is claimed or collected, and is neither", `SELECT DISTINCT source_object_id FROM claim_closure_audit`},

@@ -63,7 +63,7 @@ func TestDependentsGoFirst(t *testing.T) {
 		t.Errorf("claimed %v, %v", list, err)
 	}
 	// A root on the dependent keeps both.
-	execute(t, db, newOwner("round"), fmt.Sprintf(`INSERT INTO owner_objects VALUES (%d, %d, 'cache')`, fixFree, index))
+	execute(t, db, newOwner("cache"), fmt.Sprintf(`INSERT INTO owner_objects VALUES (%d, %d, 'cache')`, fixFree, index))
 	if list, err = c.Garbage(ctx, 10); err != nil || len(list) != 0 {
 		t.Errorf("garbage %v, %v", list, err)
 	}
@@ -134,7 +134,7 @@ func TestClaimAndCollected(t *testing.T) {
 	}
 	// Nothing can name them any more.
 	db := shell(t, c.options.Dir)
-	execute(t, db, newOwner("round"))
+	execute(t, db, newOwner("cache"))
 	for _, s := range []string{
 		fmt.Sprintf(`INSERT INTO owner_objects VALUES (%d, %d, 'cache')`, fixFree, garbage[0]),
 		fmt.Sprintf(`INSERT INTO owner_blobs SELECT %d, blob_id FROM blob_versions WHERE native_object_id = %d`, fixFree, garbage[0]),
@@ -274,7 +274,7 @@ func TestClaimAgainstAcquisition(t *testing.T) {
 	ctx := t.Context()
 	c := openStore(t, Options{Dir: makeStore(t, Options{})})
 	db := shell(t, c.options.Dir)
-	execute(t, db, `PRAGMA busy_timeout = 5000`, newOwner("round"))
+	execute(t, db, `PRAGMA busy_timeout = 5000`, newOwner("cache"))
 	for range 20 {
 		job, err := c.StartJob(ctx, "compact", "")
 		if err != nil {
@@ -330,7 +330,7 @@ func TestGarbageOfGraphs(t *testing.T) {
 			add(`DELETE FROM blob_versions`)
 			add(`DELETE FROM objects WHERE object_id >= %d`, fixFree)
 			add(`DELETE FROM owners WHERE owner_id >= %d`, fixFree)
-			add(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'round')`, fixFree)
+			add(`INSERT INTO owners(owner_id, kind) VALUES (%d, 'cache')`, fixFree)
 			kinds := make([]string, objects)
 			for i := range kinds {
 				kinds[i] = []string{"kv", "kv", "index"}[random.IntN(3)]
