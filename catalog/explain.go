@@ -139,7 +139,7 @@ func (g *graph) retainers(ctx context.Context, tx *sqlx.Tx) ([]reason, error) {
 	}
 	list = append(list, reason{Retainer{OwnerKind: "log", Via: "the generation that a shard goes on in"}, bitmapOf(g.current)})
 	var quarantined []Quarantined
-	if err := tx.SelectContext(ctx, &quarantined, quarantinedQuery); err != nil {
+	if err := tx.SelectContext(ctx, &quarantined, quarantinedQuery+` ORDER BY o.object_id`); err != nil {
 		return nil, err
 	}
 	for i := range quarantined {

@@ -24,25 +24,24 @@ type Quarantined struct {
 	Cause    string `db:"cause"` // the job's error
 }
 
-// Over tells whether the job has ended, so that [Catalog.Reconcile] can name it.
-func (q *Quarantined) Over() bool {
-	return q.JobState == JobDone || q.JobState == JobFailed || q.JobState == JobCancelled
-}
-
 // JobOperation names a job that is over as the operation that reconciles what it had
 // to quarantine.
 func JobOperation(id int64) string { return fmt.Sprintf("job/%d", id) }
 
+// quarantinedQuery looks from the few objects in quarantine to their owners and jobs,
+// of which there are many; so does what is added to it.
 const quarantinedQuery = `SELECT ` + objectColumns + `, coalesce(j.job_id, 0) AS job_id, coalesce(j.kind, '') AS job_kind,
 		coalesce(j.state, '') AS job_state, coalesce(j.error, '') AS cause
-	FROM objects o LEFT JOIN (owner_objects x JOIN jobs j ON j.owner_id = x.owner_id) ON x.object_id = o.object_id
-	WHERE o.state = 'quarantined' AND o.reconciled_by IS NULL ORDER BY o.object_id`
+	FROM objects o LEFT JOIN owner_objects x ON x.object_id = o.object_id LEFT JOIN jobs j ON j.owner_id = x.owner_id
+	WHERE o.state = 'quarantined' AND o.reconciled_by IS NULL`
 
-// Quarantined lists up to limit objects in quarantine with their jobs, by object.
-func (c *Catalog) Quarantined(ctx context.Context, limit int) ([]Quarantined, error) {
+// Reconcilable lists up to limit objects in quarantine whose jobs are over, so that
+// [JobOperation] names what reconciles them; job by job. Others stay: nothing here
+// says what became of them.
+func (c *Catalog) Reconcilable(ctx context.Context, limit int) ([]Quarantined, error) {
 	var list []Quarantined
-	err := c.read(ctx, "quarantined", func(ctx context.Context, tx *sqlx.Tx) error {
-		return tx.SelectContext(ctx, &list, quarantinedQuery+` LIMIT ?`, limit)
+	err := c.read(ctx, "reconcilable", func(ctx context.Context, tx *sqlx.Tx) error {
+		return tx.SelectContext(ctx, &list, quarantinedQuery+` AND job_state IN ('done','failed','cancelled') ORDER BY job_id, o.object_id LIMIT ?`, limit)
 	})
 	if err != nil {
 		return nil, err

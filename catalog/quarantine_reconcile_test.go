@@ -129,14 +129,11 @@ func quarantineOnce(ctx context.Context, c *Catalog) error {
 
 // settleQuarantine reconciles what jobs that are over quarantined, and collects.
 func settleQuarantine(ctx context.Context, c *Catalog) error {
-	list, err := c.Quarantined(ctx, 100)
+	list, err := c.Reconcilable(ctx, 100)
 	if err != nil {
 		return err
 	}
 	for i := range list {
-		if !list[i].Over() {
-			continue
-		}
 		if err := c.Reconcile(ctx, JobOperation(list[i].JobID), list[i].ID); err != nil {
 			return err
 		}
@@ -175,8 +172,8 @@ func TestQuarantineCommits(t *testing.T) {
 				if list, err := c.Garbage(ctx, 10); err != nil || (len(list) == 1) != (done == 2 || done == 5 || done == 6) {
 					t.Errorf("garbage %v, %v", list, err)
 				}
-				if list, err := c.Quarantined(ctx, 10); err != nil || (len(list) == 1) != (done == 3 || done == 4) ||
-					len(list) == 1 && (!list[0].Over() || !strings.Contains(list[0].Cause, errSync.Error())) {
+				if list, err := c.Reconcilable(ctx, 10); err != nil || (len(list) == 1) != (done == 3 || done == 4) ||
+					len(list) == 1 && !strings.Contains(list[0].Cause, errSync.Error()) {
 					t.Errorf("quarantined %+v, %v", list, err)
 				}
 				must(t, c.Check(ctx, func(text string) { t.Errorf("check: %s", text) }))

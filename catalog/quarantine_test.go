@@ -138,8 +138,12 @@ func TestQuarantine(t *testing.T) {
 			if now := stateAndPurpose(t, c, object); now != "quarantined quarantine" {
 				t.Errorf("%q is %q now", before, now)
 			}
-			list, err := c.Quarantined(ctx, 10)
-			if err != nil || len(list) != 1 || list[0].ID != object || list[0].JobID != job || list[0].Over() ||
+			if list, err := c.Reconcilable(ctx, 10); err != nil || len(list) != 0 {
+				t.Errorf("its job runs: %+v, %v", list, err)
+			}
+			must(t, c.EndJob(ctx, job, 0, 0, nil))
+			list, err := c.Reconcilable(ctx, 10)
+			if err != nil || len(list) != 1 || list[0].ID != object || list[0].JobID != job || list[0].JobState != JobDone ||
 				!strings.Contains(list[0].Cause, errSync.Error()) || strings.Contains(list[0].Cause, "another") {
 				t.Errorf("%+v, %v", list, err)
 			}

@@ -72,7 +72,9 @@ type baseWriter struct {
 	lsn   LSN
 	limit int64 // size of a file at which the next row goes to another one
 
-	cur   *baseFile // being written, or nil
+	cur   *baseFile           // being written, or nil
+	named catalog.Reservation // the last one
+	lost  error               // what went wrong with its file, nil while it is sound
 	b     wal.Builder
 	held  int // records in b
 	files []*baseFile
@@ -167,8 +169,9 @@ func (w *baseWriter) begin() error {
 		return fmt.Errorf("engine: reserving a file: %w", err)
 	}
 	g := newBaseGeneration(r.ObjectID, r.Path)
+	w.named = r
 	if err := w.s.make(g, w.s.shards[0].epoch, w.lsn); err != nil {
-		return err
+		return w.unsound(err)
 	}
 	w.cur, w.held = &baseFile{generation: g}, 0
 	w.b.Reset(g.salt, g.tail, w.b.Bytes())
@@ -190,7 +193,7 @@ func (w *baseWriter) flush(all bool) error {
 	g := w.cur.generation
 	w.wrote += int64(w.b.Len())
 	if err := g.append(w.b.Bytes()); err != nil {
-		return err
+		return w.unsound(err)
 	}
 	w.b.Reset(g.salt, g.tail, w.b.Bytes())
 	w.held = 0
@@ -209,7 +212,7 @@ func (w *baseWriter) end() error {
 	f, g := w.cur, w.cur.generation
 	digest, err := digestOf(g.file, g.tail)
 	if err != nil {
-		return fmt.Errorf("engine: reading %s: %w", g.path, err)
+		return w.unsound(fmt.Errorf("engine: reading %s: %w", g.path, err))
 	}
 	footer := f.seal(w.lsn)
 	footer.Digest = digest
@@ -220,14 +223,14 @@ func (w *baseWriter) end() error {
 		return err
 	}
 	if err := g.file.Sync(); err != nil {
-		return &syncError{g.path, err}
+		return w.unsound(&syncError{g.path, err})
 	}
 	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
-		return err
+		return w.unsound(err)
 	}
 	content, err := contentID(g.file, g.tail)
 	if err != nil {
-		return fmt.Errorf("engine: reading %s: %w", g.path, err)
+		return w.unsound(fmt.Errorf("engine: reading %s: %w", g.path, err))
 	}
 	seal := catalog.BaseSeal{
 		ObjectID: int64(g.object), ContentID: content, Digest: digest, Extent: g.tail, LSN: int64(w.lsn), Fingerprint: sumBytes(f.sum()),
@@ -262,8 +265,12 @@ func (f *baseFile) seal(lsn LSN) wal.Seal {
 }
 
 // abandon lets go of files that no head is going to name. They are removed as soon as
-// the catalog says so, for which it may need the room that they give back here.
+// the catalog says so, for which it may need the room that they give back here. That
+// is so of one that is quarantined, too, and its bytes are no evidence of anything:
+// what is in doubt is whether they would have stayed, and nothing asks that of a file
+// that is never sealed.
 func (w *baseWriter) abandon(cause error) error {
+	defer w.quarantine()
 	if f := w.cur; f != nil && f.file != nil {
 		_ = f.file.Truncate(0) // nobody reads it
 		cause = errors.Join(cause, f.close())

@@ -155,6 +155,9 @@ func (s *Store) sweepAtClose(ctx context.Context) {
 // how many. held is asked behind each look at the catalog: a compaction notes what
 // it replaces before it lets go of it there.
 func (s *Store) sweep(ctx context.Context, held func() map[int64]bool) (swept int, err error) {
+	if err := s.reconcile(ctx); err != nil {
+		return 0, err
+	}
 	for limit := sweepBatch; ; {
 		n, found, err := s.sweepSome(ctx, limit, held)
 		swept += n

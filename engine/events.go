@@ -43,6 +43,9 @@ const (
 	EventRestored
 	// EventCollected: File, of Bytes, was removed: nothing needs it any more.
 	EventCollected
+	// EventQuarantined: Err is why File, which a job wrote, is of no use. It goes
+	// when the job has ended.
+	EventQuarantined
 )
 
 var eventNames = [...]string{
@@ -61,6 +64,7 @@ var eventNames = [...]string{
 	EventCompacted:        "compacted",
 	EventRestored:         "restored",
 	EventCollected:        "collected",
+	EventQuarantined:      "quarantined",
 }
 
 // String names the kind.

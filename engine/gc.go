@@ -41,6 +41,9 @@ func (s *Store) gcAll(ctx context.Context, progress func(done, total int64)) err
 	if _, err := s.cat.Reap(ctx, nil); err != nil {
 		return fmt.Errorf("engine: looking for readers that are gone: %w", err)
 	}
+	if err := s.reconcile(ctx); err != nil {
+		return err
+	}
 	plan, err := s.PlanGC(ctx)
 	if err != nil {
 		return err

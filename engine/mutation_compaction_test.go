@@ -95,6 +95,10 @@ var compactionFences = []fencesOf{
 		{"a base is held against the table's sum", `	if all.rows != int64(t.Len()) || all.sum != t.sum {`, `	if false {`, "TestCompactComparesSums"},
 		{"no volatile row is in a base", `		if !t.def.Durable {`, `		if false {`, "TestCompact$"},
 		{"a base file is synced", `	if err := g.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactCrash"},
+		{"a base file whose sync failed is quarantined", `		return w.unsound(&syncError{g.path, err})`, `		return &syncError{g.path, err}`, "TestQuarantineOfOutputs"},
+		{"a base file whose directory failed to be synced is quarantined", `	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
+		return w.unsound(err)`, `	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
+		return err`, "TestQuarantineOfOutputs"},
 		{"a full file of a base is followed by another", `	if w.cur != nil && w.b.Offset() >= w.limit {`, `	if false {`, "TestBaseOfManyFiles"},
 		{"a compaction ends with its context", `	if err := w.ctx.Err(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactEndsWithItsContext"},
 		{"a fragment begins where its rows do", `start: w.b.Offset()}`, `start: 0}`, "TestCompact$"},
@@ -130,6 +134,7 @@ var compactionFences = []fencesOf{
 	}},
 	{"collect.go", ".", []fence{
 		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease)`, ``, "TestCompactKeeps"},
+		{"what is quarantined is reconciled when its job is over", `	if err := s.reconcile(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 		{"held files are not removed", `return kept[o.ID] })`, `return false && kept[o.ID] })`, "TestCompactKeeps"},
 		{"what is held is asked behind each look", `	for limit := sweepBatch; ; {
 `, `	kept := held()
