@@ -47,6 +47,11 @@ func failsToCompact(t *testing.T, o Options, f *vfs.Fault, at string, seam func(
 func settledAtOpen(t *testing.T, o Options, fs vfs.FS, state string) {
 	t.Helper()
 	o.FS, o.CatalogSeam, o.NoCompaction, o.Events = fs, nil, true, nothingFails(t)
+	must(t, CheckFiles(t.Context(), o, func(f Finding) {
+		if f.Severity == Damage {
+			t.Errorf("before the open: %v", f)
+		}
+	}, nil))
 	s, err := Open(context.Background(), o)
 	must(t, err)
 	if got := dump(s.Durable()); got != state {

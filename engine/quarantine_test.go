@@ -204,7 +204,7 @@ func TestNothingIsQuarantinedWithoutAFault(t *testing.T) {
 	must(t, s.Compact(t.Context(), nil))
 }
 
-// A backup does not carry what is in quarantine.
+// A backup does not carry what is in quarantine, and a check finds nothing wrong with it.
 func TestBackupBesideQuarantine(t *testing.T) {
 	folder := t.TempDir()
 	f := vfs.NewFault(vfs.OS(filepath.Join(folder, "store")))
@@ -218,6 +218,7 @@ func TestBackupBesideQuarantine(t *testing.T) {
 			if o := objectAt(t, s, e.File); o.State != "quarantined" {
 				t.Errorf("behind the backup: %+v", o)
 			}
+			checkStore(t, s)
 		}
 	}})
 	toCompact(t, s)
