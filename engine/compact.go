@@ -52,7 +52,7 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	if err != nil || c == nil {
 		return closedCause(ctx, err)
 	}
-	files, err := s.writeBase(ctx, job, c, progress)
+	files, shared, err := s.makeBase(ctx, job, c, progress)
 	if err != nil {
 		return closedCause(ctx, notDurable(fmt.Errorf("engine: compacting: %w", err)))
 	}
@@ -68,10 +68,15 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	}
 	var wrote int64
 	for _, f := range files {
-		wrote += f.info.Bytes
+		if !shared {
+			wrote += f.info.Bytes
+		}
 	}
 	s.mu.Lock()
 	s.stats.Compactions++
+	if shared {
+		s.stats.CompactionsShared++
+	}
 	s.stats.CompactedBytes += wrote
 	s.stats.CompactTime += time.Since(start)
 	s.mu.Unlock()
@@ -161,7 +166,7 @@ func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err
 	s.mu.Unlock()
 	p := catalog.Publication{
 		TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
-		Base: &catalog.Base{LSN: int64(c.lsn)},
+		Base: &catalog.Base{LSN: int64(c.lsn), Recipe: baseRecipe},
 	}
 	for _, f := range files {
 		p.Base.Objects = append(p.Base.Objects, catalog.BaseContribution{ObjectID: int64(f.object), Sum: sumBytes(f.sum())})

@@ -34,6 +34,8 @@ type Metrics struct {
 	GCKeptFiles    uint64 // that the last of these jobs left
 	GCKeptBytes    int64
 
+	CompactionsShared uint64 // of Compactions: those that adopted the base of another timeline
+
 	VolatileCommits uint64 // of transactions that wrote only volatile tables
 
 	MemoryEstimate int64 // bytes that the tables take, as of Head
