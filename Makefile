@@ -65,7 +65,7 @@ fuzz:
 # many).
 race:
 	$(GO) test -race -short -timeout 45m \
-		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite|LosesASuffix|PublicationFaults|CheckFinds|CheckFiles|CheckOfClose|LargeLog|WithoutRoom|Fence|VolatileOrder|RotationPublishes|Shelf|Keys[^RT]|Memory$$|MemoryBudget|Chinook|RefusedCommit|NoDataPath|AdminColumn|BackupCrash|BackupFaults|BackupSourceFaults|GCAfterCrash|GCFaults|RestoreFaults|RestoreOfDamage|BranchPointFaults|BranchPointCatalogFaults|BranchPointCrash|TimelineCrash|RestoreToFaults|ForkFaults|HistoryIsTheWorld|DamagedBranchPoint|QuarantineOf|QuarantineCrash|QuarantineFaults|TestTimelines$$' \
+		-skip 'CrashAt|CrashLoop|FaultLoop|ScheduleRepeats|TwoCrashes|FaultAt|Flipped|CutAt|CatalogFaults|RandomDamage|RandomShards|MissingInOne|UnequalRotation|CheckpointCrash|MostShardsCrash|LikeSQLite|LosesASuffix|PublicationFaults|CheckFinds|CheckFiles|CheckOfClose|LargeLog|WithoutRoom|Fence|VolatileOrder|RotationPublishes|Shelf|Keys[^RT]|Memory$$|MemoryBudget|Chinook|RefusedCommit|NoDataPath|AdminColumn|BackupCrash|BackupFaults|BackupSourceFaults|GCAfterCrash|GCFaults|RestoreFaults|RestoreOfDamage|BranchPointFaults|BranchPointCatalogFaults|BranchPointCrash|TimelineCrash|RestoreToFaults|ForkFaults|SharedBaseCrash|SharedBaseFaults|SharedMergeCommits|KeptMergeCommits|HistoryIsTheWorld|DamagedBranchPoint|QuarantineOf|QuarantineCrash|QuarantineFaults|TestTimelines$$' \
 		./engine/... ./driver/...
 	$(GO) test -race -short -timeout 45m -run 'Busy|Concurrent|Cancel|Poison|Pin' ./catalog
 	$(GO) test -race -short -timeout 45m -run 'Interrupt|Unlocked|ForeignConnection|CollectionWhile|Memory' ./vtab

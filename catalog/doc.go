@@ -75,6 +75,11 @@
 // what a head would let go of stays for as long as the branch point does.
 // [Catalog.HistoryOf] says what reads a representation.
 //
+// Timelines that have the same head would compact it to the same base. What the first
+// one makes is kept in completed_merges for the others, by its exact inputs, and
+// [Catalog.RetainMerge] hands it to the next one. It goes with the last of them, or
+// with the last head that has it, and keeps no file by itself.
+//
 // [Catalog.Fork] makes a timeline on a representation that is there, and
 // [Catalog.Restore] makes the state of a branch point the newest of a timeline: a
 // world of its own, at an LSN behind all others, whose mark (worlds.restored_from)

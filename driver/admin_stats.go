@@ -27,6 +27,7 @@ func statRows(c *conn) [][]row.Value {
 	count("seals", m.Seals)
 	count("publications", m.Publications)
 	count("compactions", m.Compactions)
+	count("compactions_shared", m.CompactionsShared)
 	count("compacted_bytes", uint64(m.CompactedBytes))
 	count("compact_us", uint64(m.CompactTime.Microseconds()))
 	count("compact_pause_us", uint64(m.CompactPause.Microseconds()))
