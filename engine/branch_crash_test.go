@@ -134,7 +134,7 @@ func TestBranchPointCrash(t *testing.T) {
 		r.deleteBranch(t, s, rng)
 		must(t, s.Close())
 		n := r.images(t, first, sharded(6, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 8}, nil)
-		t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+		t.Logf("%v", n)
 	})
 }
 

@@ -279,7 +279,7 @@ func checkpointCrash(t *testing.T, shards int) {
 		sealedUpTo(t, again, sealed)
 		must(t, again.Close())
 	})
-	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+	t.Logf("%v", n)
 }
 
 // TestCheckpointBesideRotations: who rotates while a checkpoint waits for the next

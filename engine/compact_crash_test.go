@@ -37,7 +37,7 @@ func TestCompactCrash(t *testing.T) {
 		})
 		must(t, s.Close())
 		n := r.images(t, first, sharded(12, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 12}, nil)
-		t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+		t.Logf("%v", n)
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -185,19 +187,42 @@ func (r *crashRun) boundaries(op vfs.Op) []int64 {
 	return at
 }
 
-// crashStats counts images.
-type crashStats struct{ ops, images, opened int }
+// crashStats counts the operations of a program, those that a crash came behind,
+// and the images.
+type crashStats struct{ all, ops, images, opened int }
 
 func (c *crashStats) add(d crashStats) {
+	c.all += d.all
 	c.ops += d.ops
 	c.images += d.images
 	c.opened += d.opened
 }
 
+func (c crashStats) String() string {
+	return fmt.Sprintf("crashes behind %d of %d file operations, %d images, %d different ones opened", c.ops, c.all, c.images, c.opened)
+}
+
+// oneOfEach draws an operation of each kind there is from first on.
+func (r *crashRun) oneOfEach(first int) map[int]bool {
+	rng := rand.New(rand.NewPCG(*crashSeed, 8))
+	byKind := map[vfs.Kind][]int{}
+	for _, op := range r.mem.Journal() {
+		if op.N >= max(first, 1) {
+			byKind[op.Kind] = append(byKind[op.Kind], op.N)
+		}
+	}
+	drawn := map[int]bool{}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		drawn[byKind[kind][rng.IntN(len(byKind[kind]))]] = true
+	}
+	return drawn
+}
+
 // images crashes after every operation from first on and opens a store on
-// every image, or on every n-th. What is opened must be a state that some
-// commit left, at or after the last one acknowledged; f may go on from there.
-// Equal images under equal terms are opened once.
+// every image, or on every n-th and one behind each kind of operation. What is
+// opened must be a state that some commit left, at or after the last one
+// acknowledged; f may go on from there. Equal images under equal terms are opened
+// once.
 func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f func(t *testing.T, at string, img *vfs.Mem, cat string, lsn LSN)) (c crashStats) {
 	t.Helper()
 	o.Boundaries = r.boundaries
@@ -207,14 +232,28 @@ func (r *crashRun) images(t *testing.T, first, every int, o vfs.CrashOptions, f 
 	const perOp = 30 // images of an operation, roughly
 	stride := max(every/perOp, 1)
 	every = max(every/stride, 1)
-	for n := first + int(*crashSeed)%stride; n <= r.mem.Ops(); n += stride {
+	drawn := map[int]bool{}
+	if every > 1 {
+		drawn = r.oneOfEach(first)
+	}
+	defer func() {
+		if c.opened == 0 && !t.Failed() && *crashImage == 0 {
+			t.Errorf("%v", c)
+		}
+	}()
+	c.all = r.mem.Ops() - first + 1
+	for n := first; n <= r.mem.Ops(); n++ {
+		if (n-first)%stride != int(*crashSeed%uint64(stride)) && !drawn[n] {
+			continue
+		}
 		c.ops++
 		cat, acked := r.cats.at(n), r.acked(n)
 		for name, img := range r.mem.CrashImages(n, o) {
 			c.images++
-			if every > 1 && c.images%every != 0 {
+			if every > 1 && c.images%every != 0 && !drawn[n] {
 				continue
 			}
+			delete(drawn, n) // one of its images is enough
 			key := fmt.Sprintf("%x %s %d", contents(t, img), cat, acked)
 			if seen[key] {
 				continue

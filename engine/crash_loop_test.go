@@ -47,6 +47,8 @@ type numbers struct {
 	last int
 	test string
 	seed uint64
+
+	every int // what -crash-every has to say for the numbers to be these, if not 0
 }
 
 // next returns the next number, and whether it is one to do.
@@ -59,7 +61,11 @@ func (n *numbers) next() (int, bool) {
 
 // reproduce is how to meet number k again.
 func (n *numbers) reproduce(k int) string {
-	return fmt.Sprintf("go test ./engine -run '^%s$' -crash-seed %d -crash-image %d", n.test, n.seed, k)
+	again := fmt.Sprintf("go test ./engine -run '^%s$' -crash-seed %d -crash-image %d", n.test, n.seed, k)
+	if n.every > 0 {
+		again += fmt.Sprintf(" -crash-every %d", n.every)
+	}
+	return again
 }
 
 // shapeOf draws the shape of a store.
@@ -84,11 +90,12 @@ func TestCrashLoop(t *testing.T) {
 
 func crashProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 	const rounds = 3
+	every := sparse(7)
 	rng := rand.New(rand.NewPCG(seed, 2))
 	shape := shapeOf(rng)
 	r := newCrashRun(t, vfs.NewMem(), shape.GenerationSize, shape.Shards)
 	r.o.Sync = shape.Sync
-	r.numbers = &numbers{test: t.Name()[:len("TestCrashLoop")], seed: seed}
+	r.numbers = &numbers{test: t.Name()[:len("TestCrashLoop")], seed: seed, every: every}
 	done := map[string]int{}
 	var sum crashStats
 	for round := range rounds {
@@ -103,7 +110,7 @@ func crashProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 			done[what] += n
 		}
 		if !t.Failed() {
-			sum.add(r.images(t, rng.IntN(7), thinned(7), vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 12, Max: 64}, nil))
+			sum.add(r.images(t, rng.IntN(7), every, vfs.CrashOptions{Seed: rng.Uint64(), Mixtures: 12, Max: 64}, nil))
 		}
 		if t.Failed() || enough || round == rounds-1 {
 			break
@@ -124,6 +131,5 @@ func crashProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 		r = r.again(t, img, cat, lsn)
 		r.numbers, r.wide = last.numbers, last.wide
 	}
-	return fmt.Sprintf("%s: %d file operations, %d images, %d of them opened; %s; %d in several shards",
-		shapeText(shape), sum.ops, sum.images, sum.opened, counts(done), r.wide)
+	return fmt.Sprintf("%s: %v; %s; %d in several shards", shapeText(shape), sum, counts(done), r.wide)
 }

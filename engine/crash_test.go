@@ -77,7 +77,7 @@ func crashAtEveryOperation(t *testing.T, shards int) {
 				t.Error("no transaction is in several shards")
 			}
 			n := r.images(t, 0, sharded(c.normal, shards), vfs.CrashOptions{Seed: *crashSeed, Mixtures: 24}, nil)
-			t.Logf("%d operations, %d images, %d different ones opened, %d transactions in several shards", n.ops, n.images, n.opened, r.wide)
+			t.Logf("%v, %d transactions in several shards", n, r.wide)
 		})
 	}
 }
@@ -114,8 +114,7 @@ func twoCrashes(t *testing.T, shards int) {
 					t.Logf("first crash: %s", at)
 				}
 			})
-			t.Logf("first crash: %d operations, %d images, %d opened; second: %d operations, %d images, %d opened",
-				n.ops, n.images, n.opened, second.ops, second.images, second.opened)
+			t.Logf("first crash: %v; second: %v", n, second)
 		})
 	}
 }
@@ -144,7 +143,7 @@ func TestBatchOverTwoFiles(t *testing.T) {
 	n := r.images(t, first, 1, vfs.CrashOptions{Seed: *crashSeed}, nil)
 	s.sealing.RUnlock()
 	must(t, s.Close())
-	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+	t.Logf("%v", n)
 }
 
 // TestStaleFrames leaves an intact row without its commit behind the cut, and
@@ -207,5 +206,5 @@ func TestStaleFrames(t *testing.T) {
 	next.release()
 	must(t, s.Close())
 	n := next.images(t, first, 1, vfs.CrashOptions{Seed: *crashSeed, Block: block}, nil)
-	t.Logf("%d operations, %d images, %d different ones opened", n.ops, n.images, n.opened)
+	t.Logf("%v", n)
 }

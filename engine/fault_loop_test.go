@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -31,7 +32,7 @@ type faultKind struct {
 
 var errCommit = errors.New("commit fails")
 
-var faultKinds = []faultKind{
+var faultKinds = [...]faultKind{
 	{name: "fails"},
 	{name: "is done and reported as failed", rule: vfs.Rule{After: true}},
 	{name: "is done in part", rule: vfs.Rule{Kinds: vfs.OpWrite, Short: 100}},
@@ -54,10 +55,40 @@ const kindBase = 100_000
 // in every crash image behind the failure, what was refused is in none, readers
 // go on, and so do writers unless the store is poisoned.
 func TestFaultLoop(t *testing.T) {
-	loop(t, goal(20_000, *crashFaults), faultProgram)
+	var struck struckKinds
+	loop(t, goal(20_000, *crashFaults), func(t *testing.T, seed uint64, did func() bool) string {
+		return faultProgram(t, seed, &struck, did)
+	})
+	if t.Failed() || *crashImage > 0 {
+		return
+	}
+	if missing := vfs.MutatingOps &^ (struck.ops | vfs.OpLink); missing != 0 && !testing.Short() { // nothing links
+		t.Errorf("no fault at a %v", missing)
+	}
+	for k, kind := range faultKinds {
+		if struck.faults[k] == 0 {
+			t.Errorf("nothing that %s", kind.name)
+		}
+	}
+	t.Logf("faults by kind: %v, at %v", struck.faults, struck.ops)
 }
 
-func faultProgram(t *testing.T, seed uint64, did func() bool) (says string) {
+// struckKinds counts the faults of a loop by kind, and has the kinds of operation
+// that failed.
+type struckKinds struct {
+	mu     sync.Mutex
+	faults [len(faultKinds)]int
+	ops    vfs.Kind
+}
+
+func (s *struckKinds) add(kind int, op vfs.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[kind]++
+	s.ops |= op
+}
+
+func faultProgram(t *testing.T, seed uint64, struck *struckKinds, did func() bool) (says string) {
 	const every = 5
 	rng := rand.New(rand.NewPCG(seed, 3))
 	b := newFaultBase(t, rng, seed)
@@ -67,7 +98,7 @@ func faultProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 	}
 	for _, k := range rng.Perm(len(faultKinds)) {
 		kind := faultKinds[k]
-		step := thinned(every)
+		step := sparse(every)
 		if b.cat == "" {
 			step *= 4
 		}
@@ -93,6 +124,7 @@ func faultProgram(t *testing.T, seed uint64, did func() bool) (says string) {
 				}
 				break
 			}
+			struck.add(k, f.failing)
 			if kind.commit != nil {
 				cat++
 				loopTotals.catalogFaults.Add(1)
@@ -194,6 +226,7 @@ type faulty struct {
 	since   int // operation at which the states were right
 	commits int // of the catalog
 	struck  bool
+	failing vfs.Kind // the operation that the fault was at, 0 for a COMMIT
 	dead    bool
 	copies  []faultCopy // of the catalog behind the fault
 }
@@ -208,6 +241,13 @@ func (b *faultBase) run(t *testing.T, kind faultKind, k, n int) *faulty {
 	f.since = f.mem.Ops()
 	rule := kind.rule
 	rule.N = n
+	seen := 0
+	rule.Match = func(op vfs.Op) bool {
+		if seen++; seen == n {
+			f.failing = op.Kind
+		}
+		return true
+	}
 	if kind.commit != nil {
 		f.fault = vfs.NewFault(f.mem)
 	} else {

@@ -76,7 +76,7 @@ func TestGCAfterCrash(t *testing.T) {
 			must(t, s.Close())
 			opened++
 		})
-		t.Logf("%d operations, %d images, %d of them collected", n.ops, n.images, opened)
+		t.Logf("%v, %d of them collected", n, opened)
 		if opened == 0 {
 			t.Error("no image was opened")
 		}

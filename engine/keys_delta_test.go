@@ -406,7 +406,7 @@ func TestKeysCrash(t *testing.T) {
 		}
 		must(t, s.Close())
 		c := r.images(t, 0, sharded(4, shards), vfs.CrashOptions{Seed: *crashSeed}, nil)
-		t.Logf("%d operations, %d images, %d opened", c.ops, c.images, c.opened)
+		t.Logf("%v", c)
 	})
 }
 

@@ -9,12 +9,14 @@ import (
 	"testing"
 )
 
-// How much the loops over crashes and faults do. A test run does a tenth, a
-// short one a hundredth of what is run by hand:
+// How much the loops over crashes and faults do. A test run takes a sample, a
+// short one a smaller one, of what is run by hand:
 //
 //	go test ./engine -run Loop -timeout 2h -crash-images 60000 -crash-faults 20000
 //
-// opens 100,000 images and more, since it opens two behind each fault.
+// opens 100,000 images and more, since it opens two behind each fault. -crash-every 1
+// makes the other loops complete. The sample is drawn with -crash-seed, has every
+// kind of operation, and each loop says how many it took of how many.
 var (
 	crashSeed   = flag.Uint64("crash-seed", 1, "seed of the random programs, crash images and faults")
 	crashEvery  = flag.Int("crash-every", 0, "open every n-th crash image (0: as many as fit a test run)")
@@ -31,9 +33,9 @@ func goal(byHand int, wanted int) int {
 	case wanted > 0:
 		return wanted
 	case testing.Short():
-		return byHand / 100
+		return byHand / 200
 	}
-	return byHand / 10
+	return byHand / 60
 }
 
 // loopTotals are of the whole run of the package.
@@ -54,6 +56,7 @@ func TestMain(m *testing.M) {
 	if n := loopTotals.images.Load(); n > 0 {
 		fmt.Printf("crash images opened: %d; faults injected: %d on files, %d on the catalog\n",
 			n, loopTotals.fileFaults.Load(), loopTotals.catalogFaults.Load())
+		fmt.Printf("repeat the sample with -crash-seed %d, take another with another one\n", *crashSeed)
 	}
 	os.Exit(code)
 }
@@ -63,6 +66,15 @@ func TestMain(m *testing.M) {
 func sharded(normal, shards int) int {
 	if shards > 1 {
 		normal *= 4
+	}
+	return thinned(normal)
+}
+
+// sparse thins a program of many more in a test run, so that its small sample comes
+// from several programs.
+func sparse(normal int) int {
+	if *crashImages == 0 && *crashFaults == 0 && !testing.Short() {
+		normal *= 6
 	}
 	return thinned(normal)
 }

@@ -54,7 +54,7 @@ func TestReaderOfCrashImages(t *testing.T) {
 				t.Errorf("%s: files were changed", at)
 			}
 		})
-		t.Logf("%d operations, %d images, %d opened, %d read", n.ops, n.images, n.opened, read)
+		t.Logf("%v, %d read", n, read)
 		if read == 0 {
 			t.Error("none was read")
 		}

@@ -67,19 +67,26 @@ func (k *keptConn) ExecContext(ctx context.Context, query string, args []driver.
 
 func (k *keptConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	// To turn a switch again, which stays as it is, would expire every
-	// statement. The catalog reads back where it is.
+	// statement. The catalog reads back where it is. One that was cancelled may not
+	// have turned.
+	turn := ""
 	if name, value, ok := strings.Cut(query, " = "); ok && (value == "ON" || value == "OFF") {
 		if k.done[query] {
 			query = name
+		} else {
+			turn = query
 		}
-		k.done[query] = true
 	}
 	st, err := k.prepare(ctx, query)
 	if st == nil {
-		if err == nil {
-			return k.sqliteConn.QueryContext(ctx, query, args)
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
+		rows, err := k.sqliteConn.QueryContext(ctx, query, args)
+		if err == nil && turn != "" {
+			k.done[turn] = true
+		}
+		return rows, err
 	}
 	rows, err := st.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"modernc.org/sqlite"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -137,4 +141,53 @@ func TestShelf(t *testing.T) {
 		}
 		remove()
 	}
+}
+
+// TestShelfCancelled: a connection whose opening was cancelled is none the worse for
+// the next one who takes it.
+func TestShelfCancelled(t *testing.T) {
+	data, err := emptyCatalog()
+	must(t, err)
+	s, err := takeShelf(data)
+	must(t, err)
+	defer s.giveBack()
+	opened, err := s.connect("test", s.another)
+	must(t, err)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	conn := opened.(*keptConn)
+	for _, c := range []struct {
+		ctx  context.Context
+		want string
+	}{{cancelled, ""}, {t.Context(), "1"}, {t.Context(), "1"}} {
+		rows, err := conn.QueryContext(c.ctx, "PRAGMA foreign_keys = ON", nil)
+		if err == nil {
+			must(t, rows.Close())
+		}
+		if c.want == "" {
+			if err == nil {
+				t.Error("was not cancelled")
+			}
+			continue
+		}
+		must(t, err)
+		rows, err = conn.QueryContext(c.ctx, "PRAGMA foreign_keys", nil)
+		must(t, err)
+		value := make([]driver.Value, 1)
+		must(t, rows.Next(value))
+		if got := fmt.Sprint(value[0]); got != c.want {
+			t.Errorf("foreign_keys is %s", got)
+		}
+		must(t, rows.Close())
+	}
+	must(t, conn.Close())
+}
+
+// another is one more connection to its catalog.
+func (s *shelf) another() (driver.Conn, error) {
+	connector, err := sqlite.NewConnector("file:" + filepath.ToSlash(filepath.Join(s.dir, catalog.FileName)) + "?mode=rw")
+	if err != nil {
+		return nil, err
+	}
+	return connector.Connect(context.Background())
 }

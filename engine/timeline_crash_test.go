@@ -70,7 +70,7 @@ func TestTimelineCrash(t *testing.T) {
 			checkStore(t, s)
 			must(t, s.Close())
 		})
-		t.Logf("%d operations, %d images, %d different ones opened, %d with a fork", n.ops, n.images, n.opened, forks)
+		t.Logf("%v, %d with a fork", n, forks)
 		if forks == 0 {
 			t.Error("no image has the fork")
 		}
