@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"testing"
 
@@ -24,4 +25,76 @@ func TestLockGoesOnlyForward(t *testing.T) {
 	if told, whole := parseLock(contents); !whole || !maps.Equal(told, map[string]LSN{catalog.MainTimeline: restored}) {
 		t.Errorf("%q: %v, want commit %d", contents, told, restored)
 	}
+}
+
+// Other processes are told of a commit when it is synced in all its files, and before
+// whoever made it is.
+func TestToldWhenSynced(t *testing.T) { overShards(t, toldWhenSynced) }
+
+func toldWhenSynced(t *testing.T, shards int) {
+	mem := vfs.NewMem()
+	fault := vfs.NewFault(mem)
+	s := openStore(t, Options{FS: fault, Shards: shards, NoCompaction: true})
+	told := func() LSN {
+		contents, _, err := mem.PeekLock(lockName)
+		must(t, err)
+		lsns, whole := parseLock(contents)
+		if !whole {
+			t.Errorf("%q", contents)
+		}
+		return lsns[catalog.MainTimeline]
+	}
+	before := update(t, s, createTable("a"))
+	wait(t, s, before)
+	quiet(t, s)
+	lsn := update(t, s, func(tx *Tx) error {
+		for i := range int64(50) {
+			if err := put("a", i<<12, i)(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	files := map[string]bool{}
+	s.mu.Lock()
+	for _, g := range s.pipe.gathering.files {
+		files[g.path] = true
+	}
+	s.mu.Unlock()
+	if len(files) == 0 || shards > 1 && len(files) == 1 {
+		t.Fatalf("the commit is in %d files", len(files))
+	}
+	syncs, goOn := make(chan string), make(chan struct{})
+	fault.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncData {
+			syncs <- op.Name
+			<-goOn
+		}
+		if got := s.synced.Load().lsn; op.Kind == vfs.OpLockWrite && got != before {
+			t.Errorf("commit %d is acknowledged before it is told", got)
+		}
+		return nil
+	})
+	acknowledged := make(chan LSN)
+	go func() {
+		if err := s.WaitDurable(context.Background(), lsn); err != nil {
+			t.Error(err)
+		}
+		acknowledged <- told()
+	}()
+	for range len(files) { // side by side, so all begin before one ends
+		if name := <-syncs; !files[name] {
+			t.Errorf("%s is synced", name)
+		}
+	}
+	for range len(files) {
+		if got := told(); got != before {
+			t.Errorf("told is commit %d, synced is %d", got, before)
+		}
+		goOn <- struct{}{}
+	}
+	if got := <-acknowledged; got != lsn {
+		t.Errorf("commit %d was acknowledged, told is %d", lsn, got)
+	}
+	fault.SetHook(nil)
 }

@@ -150,6 +150,13 @@ var commitFences = []fencesOf{
 		p.work.Signal()
 	}
 `, ``, "TestWaiterSyncs"},
+		{"others are told of what is synced", `	if err := syncFiles(b.files); err != nil {
+		s.poison(err)`, `	s.writeLock(b.last.lsn)
+	if err := syncFiles(b.files); err != nil {
+		s.poison(err)`, "TestToldWhenSynced"},
+		{"others are told before the acknowledgment", `	s.writeLock(b.last.lsn)
+	return s.published(b)`, `	defer s.writeLock(b.last.lsn)
+	return s.published(b)`, "TestToldWhenSynced"},
 		{"Close waits for a waiter's sync", `if p.stop && !p.busy {`, `if p.stop {`, "TestCloseWaitsForAWaiter"},
 		{"a commit without a waiter is synced with the next", `		if !p.busy && b.commits > 1 {
 			p.work.Signal()
