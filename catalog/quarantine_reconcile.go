@@ -108,6 +108,20 @@ func reconciledBy(ctx context.Context, tx *writeTx, id int64, operation string) 
 	return rows[0].By != nil, nil
 }
 
+// reachedQuery finds those of some objects that a root may reach. It looks at what is
+// next to each, as the guard of claims does: the view reachable_objects looks at all that
+// is retained, and publications would wait for that. An object that is not claimed and
+// depends on one of them counts as reached, which is on the safe side: no object that is
+// to be reconciled was registered for another one to depend on.
+const reachedQuery = `SELECT o.object_id FROM json_each(?) i CROSS JOIN objects o ON o.object_id = i.value WHERE
+	EXISTS (SELECT 1 FROM owner_objects x WHERE x.object_id = o.object_id)
+	OR EXISTS (SELECT 1 FROM object_edges e JOIN objects s ON s.object_id = e.source_object_id
+		WHERE e.target_object_id = o.object_id AND s.state NOT IN ('gc_claimed','collected'))
+	OR EXISTS (SELECT 1 FROM blob_versions b WHERE (b.native_object_id = o.object_id OR b.index_object_id = o.object_id OR b.secondary_native_object_id = o.object_id)
+		AND (EXISTS (SELECT 1 FROM owner_blobs x WHERE x.blob_id = b.blob_id)
+			OR EXISTS (SELECT 1 FROM manifest_entries e CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
+				CROSS JOIN owner_representations x ON x.representation_id = c.representation_id WHERE e.blob_id = b.blob_id)))`
+
 func reconcile(ctx context.Context, tx *writeTx, operation string, ids []int64) error {
 	text := idText(ids)
 	var owners []struct {
@@ -140,7 +154,7 @@ func reconcile(ctx context.Context, tx *writeTx, operation string, ids []int64) 
 		return fmt.Errorf("owner_objects: %w", err)
 	}
 	var reached []int64
-	if err := tx.SelectContext(ctx, &reached, `SELECT object_id FROM reachable_objects WHERE object_id IN (SELECT value FROM json_each(?))`, text); err != nil {
+	if err := tx.SelectContext(ctx, &reached, reachedQuery, text); err != nil {
 		return err
 	}
 	if len(reached) > 0 {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -80,6 +81,26 @@ func TestReconcile(t *testing.T) {
 	must(t, c.Check(ctx, func(text string) { t.Errorf("check: %s", text) }))
 }
 
+// TestReconcileLooksAround: the evidence costs nothing that grows with what is retained.
+func TestReconcileLooksAround(t *testing.T) {
+	c, _ := newStore(t, Creation{})
+	var plan []struct {
+		ID      int64  `db:"id"`
+		Parent  int64  `db:"parent"`
+		NotUsed int64  `db:"notused"`
+		Detail  string `db:"detail"`
+	}
+	must(t, c.reads.Select(&plan, `EXPLAIN QUERY PLAN `+reachedQuery, "[1]"))
+	for _, step := range plan {
+		if strings.HasPrefix(step.Detail, "SCAN") && !strings.HasPrefix(step.Detail, "SCAN i ") {
+			t.Error(step.Detail)
+		}
+	}
+	if len(plan) < 5 {
+		t.Errorf("%+v", plan)
+	}
+}
+
 // TestReconcileRefuses what it cannot see to be unreachable, and while outcomes are
 // being established.
 func TestReconcileRefuses(t *testing.T) {
@@ -89,18 +110,45 @@ func TestReconcileRefuses(t *testing.T) {
 	t.Cleanup(func() { must(t, c.Close(context.Background())) })
 	l := newLog(t, c)
 	l.publish(l.rotateMany(2)...)
-	inHead := l.stateNow().Generations[0].ObjectID
 	rooted := orphan(t, c, 1)
-	edit(t, c.options.Dir, objectUpdate(inHead, "state = 'quarantined'"), objectUpdate(rooted, "state = 'quarantined'"), newOwner("cache"),
+	edit(t, c.options.Dir, objectUpdate(rooted, "state = 'quarantined'"), newOwner("cache"),
 		fmt.Sprintf(`INSERT INTO owner_objects VALUES (%d, %d, 'quarantine')`, fixFree, rooted))
-	wantCode(t, c.Reconcile(ctx, "test", inHead), CodeRecovery)
 	wantCode(t, c.Reconcile(ctx, "test", rooted), CodeRecovery)
+
+	// Reached by nothing but a branch point, a blob's root, or what depends on it.
+	inPoint := l.stateNow().Generations[0].ObjectID
+	_, err = c.CreateBranchPoint(ctx, "b", l.stateNow().Timeline)
+	must(t, err)
+	l.publishBase(l.stateNow().Timeline, l.compact(2, 1))
+	edit(t, c.options.Dir, objectUpdate(inPoint, "state = 'quarantined'"))
+	wantCode(t, c.Reconcile(ctx, "test", inPoint), CodeRecovery)
+	must(t, c.DeleteBranchPoint(ctx, "b"))
+	must(t, c.Reconcile(ctx, "test", inPoint))
+	inHead := l.stateNow().Base[0].ObjectID
+	for what, statement := range map[string]string{
+		"a blob's root": fmt.Sprintf(`INSERT INTO owner_blobs SELECT %d, blob_id FROM blob_versions WHERE native_object_id = ?`, fixFree),
+		"a dependent":   fmt.Sprintf(`INSERT INTO object_edges VALUES (%d, ?, 'value')`, inHead),
+	} {
+		b := l.compact(2, 1)
+		must(t, c.EndJob(ctx, b.job.ID, 1, 1, nil))
+		id := b.reserved[0].ObjectID
+		withoutGuards(t, c, func(ctx context.Context, tx *writeTx) error {
+			_, err := tx.ExecContext(ctx, statement, id)
+			_, err2 := tx.ExecContext(ctx, objectUpdate(id, "state = 'quarantined'"))
+			return errors.Join(err, err2)
+		})
+		if err := c.Reconcile(ctx, "test", id); !errors.Is(err, CodeRecovery) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 	job, list := startJob(t, c, "compact", 1)
 	must(t, c.Quarantine(ctx, job.ID, list[0].ObjectID, errSync))
 	must(t, c.EndJob(ctx, job.ID, 0, 0, errSync))
+	edit(t, c.options.Dir, objectUpdate(inHead, "state = 'quarantined'"))
+	wantCode(t, c.Reconcile(ctx, "test", inHead), CodeRecovery)
 	edit(t, c.options.Dir, freeze)
 	wantCode(t, c.Reconcile(ctx, JobOperation(job.ID), list[0].ObjectID), CodeGC)
-	if n := one64(t, c, `SELECT count(*) FROM objects WHERE reconciled_by IS NOT NULL`); n != 0 {
+	if n := one64(t, c, `SELECT count(*) FROM objects WHERE reconciled_by IS NOT NULL`); n != 1 {
 		t.Errorf("%d objects are reconciled", n)
 	}
 }
