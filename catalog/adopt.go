@@ -172,7 +172,7 @@ func (a *Attempting) adopt(ctx context.Context, tx *writeTx, head *headRow) (*he
 	}
 	switch {
 	case cut.base:
-		err = a.c.keepMerge(ctx, tx, head, a.publication.Base.Recipe, cut)
+		err = a.c.keepMerge(ctx, tx, head, a.publication.Base, cut)
 	case left:
 		err = evictMerges(ctx, tx, 0)
 	}

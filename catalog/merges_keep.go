@@ -63,17 +63,20 @@ func (r *mergeRow) evict(ctx context.Context, tx *writeTx) error {
 // the other timelines that have that head. It belongs to the transaction that adopts
 // the base: there is no moment at which the base is a head and others that wait are not
 // known, and none at which something is kept for a base that became no head.
-func (c *Catalog) keepMerge(ctx context.Context, tx *writeTx, head *headRow, recipe string, cut *cut) error {
+func (c *Catalog) keepMerge(ctx context.Context, tx *writeTx, head *headRow, base *Base, cut *cut) error {
 	if !head.Others {
 		return nil
 	}
-	if err := c.noteMerge(ctx, tx, head, recipe, cut); err != nil {
+	if err := c.noteMerge(ctx, tx, head, base, cut); err != nil {
 		return err
 	}
 	return evictMerges(ctx, tx, 0)
 }
 
-func (c *Catalog) noteMerge(ctx context.Context, tx *writeTx, head *headRow, recipe string, cut *cut) error {
+func (c *Catalog) noteMerge(ctx context.Context, tx *writeTx, head *headRow, base *Base, cut *cut) error {
+	if base.LSN != head.LSN {
+		return nil // the head is of a restore, and the base is older than that
+	}
 	var waiting []int64
 	if err := tx.SelectContext(ctx, &waiting, `SELECT timeline_id FROM timelines WHERE head_representation_id = ? AND timeline_id <> ? ORDER BY timeline_id`,
 		head.RepresentationID, head.TimelineID); err != nil {
@@ -83,7 +86,7 @@ func (c *Catalog) noteMerge(ctx context.Context, tx *writeTx, head *headRow, rec
 		return nil
 	}
 	identity := c.identity()
-	row := mergeOf(head, recipe, cut.replaced, identity)
+	row := mergeOf(head, base.Recipe, cut.replaced, identity)
 	if row == nil {
 		return nil
 	}

@@ -148,6 +148,28 @@ func TestMergeNotKept(t *testing.T) {
 			t.Error("a base of a part was shared")
 		}
 	})
+	t.Run("of an older commit", func(t *testing.T) {
+		// A restore has an LSN that no generation has, so the base of an earlier one can
+		// replace the whole head, too.
+		c, _ := newStore(t, Creation{})
+		l := newLog(t, c)
+		head := l.publish(l.rotate()...).Head
+		if _, err := c.CreateBranchPoint(t.Context(), "b", head); err != nil {
+			t.Fatal(err)
+		}
+		head, err := c.Restore(t.Context(), RestoreRequest{Head: head, BranchPoint: "b", LSN: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := forkOf(t, l, "child", head)
+		b := l.compact(50, 1)
+		b.base.Recipe = theRecipe
+		l.publishBase(head, b)
+		checkMergeRows(t, c, 0, 0)
+		if _, _, ok := child.shared(); ok {
+			t.Error("a base of an older commit was shared")
+		}
+	})
 	t.Run("no recipe", func(t *testing.T) {
 		c, _ := newStore(t, Creation{})
 		l, _ := idleFork(t, c)
