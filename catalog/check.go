@@ -149,6 +149,11 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 		{"owner %d of a merge retains its outputs and there is no such merge", `
 			SELECT DISTINCT o.owner_id FROM owners o JOIN owner_blobs b ON b.owner_id = o.owner_id WHERE o.kind = 'cache'
 				AND NOT EXISTS (SELECT 1 FROM completed_merges m WHERE m.owner_id = o.owner_id)`},
+		{"owner %d of a merge retains its outputs and no head has them", `
+			SELECT m.owner_id FROM completed_merges m WHERE NOT EXISTS (SELECT 1 FROM completed_merge_outputs o
+				CROSS JOIN manifest_entries e ON e.blob_id = o.blob_id
+				CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
+				CROSS JOIN timelines t ON t.head_representation_id = c.representation_id WHERE o.cache_key = m.cache_key)`},
 		{"owner %d of a reader retains for a session that was closed", `
 			SELECT o.owner_id FROM owners o JOIN sessions s ON s.session_id = o.session_id WHERE o.state <> 'released' AND s.state = 'closed'`},
 		{"object %d depends on one that is claimed or collected, and is neither", `SELECT DISTINCT source_object_id FROM claim_closure_audit`},

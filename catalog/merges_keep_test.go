@@ -280,3 +280,39 @@ func TestCheckOfMerge(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckOfMergeWithoutHead finds a merge that keeps files for nobody's head.
+func TestCheckOfMergeWithoutHead(t *testing.T) {
+	ctx := t.Context()
+	c, err := Open(ctx, Options{Dir: makeStore(t, Options{})})
+	must(t, err)
+	defer func() { must(t, c.Close(ctx)) }()
+	l, _ := idleFork(t, c)
+	l.merge(2)
+	tables := [][2]string{
+		{"owners", "kind = 'cache'"},
+		{"owner_blobs", "owner_id IN (SELECT owner_id FROM completed_merges)"},
+		{"completed_merges", "1"}, {"completed_merge_outputs", "1"}, {"completed_merge_waiting", "1"},
+	}
+	run := func(form string) {
+		t.Helper()
+		withoutGuards(t, c, func(ctx context.Context, tx *writeTx) error {
+			for _, x := range tables {
+				if _, err := tx.ExecContext(ctx, fmt.Sprintf(form, x[0], x[1])); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	run(`CREATE TEMP TABLE saved_%[1]s AS SELECT * FROM %[1]s WHERE %[2]s`)
+	l.publish(l.rotate()...)
+	l.merge(1)
+	checkMergeRows(t, c, 0, 0)
+	run(`INSERT INTO %[1]s SELECT * FROM temp.saved_%[1]s -- %[2]s`)
+	var findings []string
+	must(t, c.Check(ctx, func(text string) { findings = append(findings, text) }))
+	if len(findings) != 1 || !strings.Contains(findings[0], "no head has them") {
+		t.Errorf("findings %q", findings)
+	}
+}
