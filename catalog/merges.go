@@ -163,12 +163,12 @@ func (c *Catalog) RetainMerge(ctx context.Context, r MergeRequest, jobID int64) 
 	if err := errors.Join(checkID("job", jobID), checkID("LSN", r.LSN)); err != nil {
 		return nil, false, wrap(op, err)
 	}
-	// As a rule there is none, which costs no turn of the writer.
-	var some bool
+	// As a rule it waits for none, which costs no turn of the writer.
+	var waits bool
 	err = c.read(ctx, op, func(ctx context.Context, tx *sqlx.Tx) error {
-		return tx.GetContext(ctx, &some, `SELECT EXISTS (SELECT 1 FROM completed_merges)`)
+		return tx.GetContext(ctx, &waits, `SELECT EXISTS (SELECT 1 FROM completed_merge_waiting WHERE timeline_id = ?)`, r.Head.ID)
 	})
-	if err != nil || !some {
+	if err != nil || !waits {
 		return nil, false, err
 	}
 	err = c.write(ctx, op, func(ctx context.Context, tx *writeTx) error {

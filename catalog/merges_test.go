@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // theRecipe of the bases of these tests.
@@ -206,8 +207,9 @@ func TestMergeIsNotShared(t *testing.T) {
 	}
 	unknown := good
 	unknown.Head.ID = 4711
-	_, _, err = c.RetainMerge(ctx, unknown, job.ID)
-	wantCode(t, err, CodeUnknown)
+	if files, ok, err := c.RetainMerge(ctx, unknown, job.ID); ok || err != nil {
+		t.Errorf("an unknown timeline: %+v, %v", files, err)
+	}
 	_, _, err = c.RetainMerge(ctx, good, 4711)
 	wantCode(t, err, CodeUnknown)
 	_, _, err = c.RetainMerge(ctx, MergeRequest{Head: now}, job.ID)
@@ -217,6 +219,34 @@ func TestMergeIsNotShared(t *testing.T) {
 	}
 	_, _, err = c.RetainMerge(ctx, good, job.ID)
 	wantCode(t, err, CodeState)
+	child.adoptShared()
+}
+
+// TestMergeOfNobody: who waits for no merge does not wait for the writer to learn that
+// there is none.
+func TestMergeOfNobody(t *testing.T) {
+	ctx := t.Context()
+	c, err := Open(ctx, Options{Dir: makeStore(t, Options{}), BusyTimeout: 30 * time.Millisecond})
+	must(t, err)
+	defer func() { must(t, c.Close(ctx)) }()
+	l, child := idleFork(t, c)
+	l.merge(2)
+	job, err := c.StartJob(ctx, "compact", "")
+	must(t, err)
+	main, waits := l.stateNow().Timeline, child.stateNow().Timeline
+	other := shell(t, c.options.Dir)
+	if _, err := other.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if files, ok, err := c.RetainMerge(ctx, MergeRequest{Head: main, LSN: 2, Recipe: theRecipe}, job.ID); ok || err != nil {
+		t.Errorf("%+v, %v", files, err)
+	}
+	_, _, err = c.RetainMerge(ctx, MergeRequest{Head: waits, LSN: 2, Recipe: theRecipe}, job.ID)
+	wantCode(t, err, CodeBusy)
+	if _, err := other.ExecContext(ctx, "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	must(t, c.EndJob(ctx, job.ID, 0, 0, nil))
 	child.adoptShared()
 }
 
