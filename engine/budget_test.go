@@ -134,6 +134,85 @@ func TestMemoryBudgetOfReplay(t *testing.T) {
 	})
 }
 
+// TestMemoryBudgetOfFullStore: what fitted while it was written fits when it is read
+// again, with rows of any size, in the order of their ids or not, with an index or
+// without, and compacted, too.
+func TestMemoryBudgetOfFullStore(t *testing.T) {
+	for _, rows := range []struct {
+		name string
+		size int
+		id   func(n int64) int64
+
+		keys, index bool
+	}{
+		{name: "tiny", id: func(n int64) int64 { return n }},
+		{name: "tiny, with an index", id: func(n int64) int64 { return n }, index: true},
+		{name: "short", size: 20, id: func(n int64) int64 { return n }},
+		{name: "short, scattered", size: 20, id: func(n int64) int64 { return n * 7919 % 100_003 }},
+		{name: "short, far apart", size: 20, id: func(n int64) int64 { return n * 0x9e3779b97f4a7c >> 1 }, index: true},
+		{name: "middling", size: 150, id: func(n int64) int64 { return -n }},
+		{name: "long", size: 1000, id: func(n int64) int64 { return n }},
+		{name: "more than a leaf", size: 9000, id: func(n int64) int64 { return n }},
+		{name: "keys", size: 60, id: func(n int64) int64 { return n }, keys: true},
+		{name: "keys, with an index", size: 60, id: func(n int64) int64 { return n }, keys: true, index: true},
+	} {
+		t.Run(rows.name, func(t *testing.T) {
+			o := Options{FS: vfs.NewMem(), Dir: t.TempDir(), MemoryBudget: 512 << 10, BudgetSource: "a test", NoCompaction: true}
+			s := openStore(t, o)
+			wait(t, s, update(t, s, func(tx *Tx) error {
+				def := testTable("t", 2)
+				if rows.keys {
+					def.Resident = ResidentKeys
+				}
+				if rows.index {
+					def.Indexes = []*IndexDef{testIndex("t_c1", false, 1)}
+				}
+				return tx.Apply(CreateTable{Def: def})
+			}))
+			n, text := int64(0), strings.Repeat("x", rows.size)
+			for full := false; !full; {
+				lsn, err := tryUpdate(s, func(tx *Tx) error {
+					for range max(1, min(100, 20_000/(rows.size+1))) {
+						var values []any
+						if values = []any{n}; rows.size > 0 {
+							values = append(values, text)
+						}
+						if err := put("t", rows.id(n), values...)(tx); err != nil {
+							return err
+						}
+						n++
+					}
+					return nil
+				})
+				switch {
+				case errors.Is(err, ErrNoMemory):
+					full = true
+				default:
+					must(t, err)
+					wait(t, s, lsn)
+				}
+			}
+			state, estimate := dump(s.Durable()), s.Metrics().MemoryEstimate
+			for _, compacted := range []bool{false, true} {
+				must(t, s.Close())
+				var err error
+				s, err = Open(t.Context(), o)
+				if err != nil {
+					t.Fatalf("compacted %v, estimate %d: %v", compacted, estimate, err)
+				}
+				t.Logf("%d rows, estimate %d, again %d", count(s.Durable(), "t"), estimate, s.Metrics().MemoryEstimate)
+				if got := dump(s.Durable()); got != state {
+					t.Error("it is another state")
+				}
+				if !compacted {
+					must(t, s.Compact(t.Context(), nil))
+				}
+			}
+			must(t, s.Close())
+		})
+	}
+}
+
 // TestMemoryBudgetOfPassingTables: ENG-60: rows of a table that the transaction
 // which wrote them dropped do not count when the log is read again.
 func TestMemoryBudgetOfPassingTables(t *testing.T) {

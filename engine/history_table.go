@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/tidemarkdb/tidemark/engine/tree"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
@@ -255,7 +256,7 @@ func (l *pastLoad) known(version uint64, offset int64) error {
 
 // memory is what the rows take at least.
 func (l *pastLoad) memory() int64 {
-	return int64(l.t.rows.bytes) + (l.t.count+l.t.tally.rows)*leastEntry
+	return int64(l.t.rows.bytes) + (l.t.count+l.t.tally.rows)*tree.LeastRow
 }
 
 // fit notes what the table takes so far, and ends the loading when there is no room

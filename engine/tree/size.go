@@ -22,6 +22,9 @@ const (
 	// fullShare is the share of an entry in a leaf that is nearly full, which is
 	// mostly its place in the order.
 	fullShare = 64 * 3
+	// LeastRow is what a row takes beside its record in the fullest leaf there can be:
+	// the shortest head, the length of the record in one byte, its place in the order.
+	LeastRow = minHead + 1 + 2
 	// sizeSlack is the part of all memory by which shares and what there is may
 	// differ, and leafSlack what they may differ by in any case.
 	sizeSlack, leafSlack = 32, maxBytes
@@ -50,6 +53,10 @@ func (t *base) memory() int64 {
 	}
 	return int64(leafBytes) + int64(t.size.bytes) + int64(n)*int64(t.size.share)/64
 }
+
+// Slack is by how much the estimates of so many trees, of all those bytes, may differ
+// from what the same entries are estimated to take in other leaves.
+func Slack(trees int, bytes int64) int64 { return bytes/sizeSlack + int64(trees)*leafSlack }
 
 // Memory estimates the bytes of memory that the rows take.
 func (r *Rows) Memory() int64 { return r.t.memory() }
