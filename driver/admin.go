@@ -102,7 +102,7 @@ func (c *conn) onlyOrder(table string) error {
 		return nil
 	}
 	e := newError("", ErrGeneric, "a statement can write one row of %s", table)
-	e.Table = table
+	e.Table, e.Hint = table, "write a statement for each, with WHERE for the one"
 	return e
 }
 

@@ -74,7 +74,7 @@ func wrapError(op string, err error) error {
 	case errors.Is(err, engine.ErrUnwritable):
 		return coded(op, ErrCantOpen, err, "")
 	case errors.Is(err, engine.ErrFull):
-		return coded(op, ErrFull, withText(ErrFull.Error(), err), "")
+		return coded(op, ErrFull, withText(ErrFull.Error(), err), fullHint)
 	case errors.Is(err, engine.ErrTooLarge):
 		return coded(op, ErrTooBig, withText(ErrTooBig.Error(), err), "a row takes up to 1 GiB")
 	case errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrTimelineOpen):
@@ -139,7 +139,7 @@ func catalogError(op string, err error, refused *catalog.Error) *Error {
 	case catalog.CodeBusy:
 		return coded(op, ErrBusy, err, "")
 	case catalog.CodeFull:
-		return coded(op, ErrFull, err, "")
+		return coded(op, ErrFull, err, fullHint)
 	case catalog.CodeIO, catalog.CodePoisoned:
 		return coded(op, ErrIO, err, "close and open the store again: what the catalog was told last is looked up then")
 	case catalog.CodeReadOnly:
@@ -188,6 +188,10 @@ func memoryError(op string, err error, full *engine.MemoryError) *Error {
 	}
 	return e
 }
+
+// fullHint is the way on without room. A store needs a little of it to be opened at
+// all, since its catalog is written.
+const fullHint = "make some room on the disk and try again; what was committed stays"
 
 // systemCode is the code of an operation on a file that failed.
 func systemCode(err syscall.Errno) Code {

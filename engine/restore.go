@@ -161,6 +161,9 @@ func (s *Store) refuseMetadata(state *catalog.State) error {
 	if len(needed) == 0 {
 		return nil
 	}
+	if others, err := objectFiles(s.fs); err == nil && len(others) > 0 {
+		return nil // of another timeline: it is files that are missing, not all of them
+	}
 	return &CorruptError{File: needed[0], Reason: fmt.Sprintf(
 		"metadata backup: files are missing, all %d that %s names; put the directory objects beside it, or restore a whole backup", len(needed), catalog.FileName)}
 }

@@ -253,7 +253,7 @@ func makeDir(dir string) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	if err := vfs.OS(abs).Mkdir("."); err != nil {
-		return fmt.Errorf("engine: making the store's directory: %w", err)
+		return fmt.Errorf("engine: making the directory %s, whose parent must exist: %w", dir, err)
 	}
 	if parent := filepath.Dir(abs); parent != abs {
 		// Not every parent may be opened; then its entry is as durable as the

@@ -81,7 +81,8 @@ func commandHint(err error) error {
 	}
 	own := *typed
 	if driver.Code(own.Code) == driver.ErrBusy {
-		own.Hint = "close the program that has it open, or read beside it: tidemark sql, shell, export and inspect take -ro"
+		own.Hint = "close the program that has it open, or read beside it: tidemark sql, shell, export and inspect take -ro; " +
+			"in that program tidemark_branch_points and tidemark_jobs do in SQL what branch, gc, backup, compact and check do"
 		return &own
 	}
 	own.Hint = "tidemark sql, shell and import make a store, or finish one whose making was interrupted"

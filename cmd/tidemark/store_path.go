@@ -83,8 +83,11 @@ func checkNewDir(dir string) error {
 	if err != nil || len(left) == 0 {
 		return nil // opening it says what is wrong
 	}
-	if _, err := os.Lstat(filepath.Join(dir, "catalog.db")); err == nil {
-		return nil
+	// Opening refuses a backup, and what is to become one or a store, with the way on.
+	for _, known := range []string{"catalog.db", "catalog.restoring", "BACKUP", "BACKUP.partial"} {
+		if _, err := os.Lstat(filepath.Join(dir, known)); err == nil {
+			return nil
+		}
 	}
 	if slices.ContainsFunc(left, func(e fs.DirEntry) bool { return e.Name() != "LOCK" && e.Name() != "objects" }) {
 		return misuse("%s holds other files and no store: name a store, or an empty or missing directory to make one", dir)
