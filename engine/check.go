@@ -56,6 +56,8 @@ type checker struct {
 	open     map[uint64]extent // of the objects that are not sealed
 	offline  bool              // the store could not be opened: all there is, is checked
 	synced   LSN               // what anything intact says was synced, when offline
+	read     map[int64]bool    // sealed objects that were read, for whatever needs them
+	seen     map[int64]bool    // representations that were replayed
 }
 
 // extent says how far an unsealed file must be intact.
@@ -74,12 +76,15 @@ type extent struct {
 //   - the timeline's head against the state that the log gives at its commit;
 //   - every index against the rows;
 //   - every branch point: its files, and the state that they give against its world;
+//   - every other timeline: its files, and the state that they give against its head;
+//     of one that is open its memory, too, as above;
 //   - the catalog: SQLite's own integrity, the schema and every row that recovery
 //     relies on, and what it shows of the tables and indexes;
 //   - files that are missing or that nothing names.
 //
 // Findings are reported as they are found and not kept. The second replay needs
-// the memory of a second copy of the rows; everything else reads in blocks.
+// the memory of a second copy of the rows of one timeline after another; everything
+// else reads in blocks.
 // progress, which may be nil, counts bytes of the log. The error is about Check
 // itself: ctx ended, or the store was closed, the catalog or a directory could
 // not be read.
@@ -88,52 +93,65 @@ type extent struct {
 // interrupted rotation, the catalog's tables of tables and indexes. Check sees
 // what Open left. A store that Open refuses is for CheckFiles.
 func (s *Store) Check(ctx context.Context, report func(Finding), progress func(done, total int64)) error {
-	// Sealing changes files under the reader: it waits until Check is done.
-	s.checks.RLock()
-	defer s.checks.RUnlock()
-	s.sealing.RLock()
-	defer s.sealing.RUnlock()
-	if s.reader != nil {
-		return ErrReadOnly
-	}
-	if err := s.closed(); err != nil {
+	c := newChecker(ctx, s, report, progress)
+	if ok, err := c.own(); err != nil || !ok {
 		return err
 	}
-	c := &checker{ctx: ctx, s: s, target: s.durable.Load(), progress: progress}
+	return c.timelines()
+}
+
+func newChecker(ctx context.Context, s *Store, report func(Finding), progress func(done, total int64)) *checker {
+	c := &checker{ctx: ctx, s: s, progress: progress, read: map[int64]bool{}, seen: map[int64]bool{}}
 	c.report = func(f Finding) {
 		if f.Severity == Damage {
 			c.damage++
 		}
 		report(f)
 	}
+	return c
+}
+
+// own checks the own timeline and what all of them share. ok reports whether there may
+// be others to be checked.
+func (c *checker) own() (ok bool, err error) {
+	s := c.s
+	// Sealing changes files under the reader: it waits until Check is done.
+	s.checks.RLock()
+	defer s.checks.RUnlock()
+	s.sealing.RLock()
+	defer s.sealing.RUnlock()
+	if s.reader != nil {
+		return false, ErrReadOnly
+	}
+	if err := s.closed(); err != nil {
+		return false, err
+	}
+	c.target = s.durable.Load()
 	if s.opts.Memory {
-		return c.tables()
+		return false, c.tables()
 	}
 	state, ok, err := c.catalog()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if ok {
 		if err := c.files(&state); err != nil {
-			return err
+			return false, err
 		}
-		if err := c.branches(&state); err != nil {
-			return err
+		if err := c.branches(); err != nil {
+			return false, err
 		}
 		if err := c.projection(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := c.tables(); err != nil {
-		return err
-	}
-	if progress != nil {
-		progress(c.total, c.total)
+		return false, err
 	}
 	if !ok {
-		return nil // every file would be a stray
+		return false, nil // every file would be a stray
 	}
-	return c.strays()
+	return true, c.strays()
 }
 
 // tables checks that what is in memory agrees with itself.
@@ -160,6 +178,7 @@ func (c *checker) ended() error {
 }
 
 func (c *checker) files(state *catalog.State) error {
+	defer c.cover(state)
 	r := newRecovery(c.s, c.s.objects, len(state.Shards))
 	r.limit = c.target.lsn
 	r.passes(&state.Timeline)
@@ -211,6 +230,9 @@ func (c *checker) files(state *catalog.State) error {
 		}
 	}
 	for _, f := range r.base {
+		if c.covered(f.generation) {
+			continue
+		}
 		if err := c.baseFile(f); err != nil {
 			return err
 		}
@@ -224,6 +246,10 @@ func (c *checker) files(state *catalog.State) error {
 				lsn = max(lsn, LSN(f.cat.FirstLSN)-1)
 			} else {
 				lsn = max(lsn, r.sealed)
+			}
+			if c.covered(f.generation) {
+				lsn = LSN(f.cat.LastLSN)
+				continue
 			}
 			var err error
 			if lsn, err = c.file(r, l, f, lsn); err != nil {
@@ -243,38 +269,6 @@ func (c *checker) files(state *catalog.State) error {
 		return nil // a replay would only fail where a finding is already
 	}
 	return c.replay(r)
-}
-
-// openFile opens a file to be checked.
-func (c *checker) openFile(l *shardLog, g catalog.Generation) error {
-	f := &logFile{generation: newGeneration(g), cat: g}
-	err := c.s.open(f.generation, c.s.fs.OpenRead)
-	if err == nil && f.info.Shard == l.id && f.epoch > uint64(l.cat.WriterEpoch) {
-		err = &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d", f.epoch, l.cat.WriterEpoch)}
-	}
-	if err != nil {
-		if f.file != nil {
-			_ = f.file.Close() // it was only read
-		}
-		return c.found(err)
-	}
-	if !f.sealed() && !c.offline {
-		// Behind the last commit there is room, and at times a frame that is
-		// being written.
-		x := c.open[f.object]
-		f.recovered = x.recovered
-		f.allocated = min(f.allocated, max(f.start, x.appended, x.recovered))
-	}
-	if c.offline {
-		c.s.objects.add(f.generation)
-	} else {
-		// A file that the store does not know yet holds no row, and is not
-		// Check's to be read through.
-		c.s.objects.look(f.generation)
-	}
-	c.total += f.allocated
-	l.files = append(l.files, f)
-	return nil
 }
 
 // found reports an error about bytes and returns any other.

@@ -27,7 +27,9 @@ func (c *checker) openBaseFiles(r *recovery, state *catalog.State) error {
 		} else {
 			c.s.objects.look(f.generation)
 		}
-		c.total += f.allocated
+		if !c.covered(f.generation) {
+			c.total += f.allocated
+		}
 		r.base = append(r.base, f)
 	}
 	return nil

@@ -10,26 +10,16 @@ import (
 // branches checks that every branch point can be read: its files are, byte for byte,
 // what was sealed, and the state that they give is the world that the catalog has of
 // it. What head and log are made of has been looked at before.
-func (c *checker) branches(state *catalog.State) error {
+func (c *checker) branches() error {
 	list, err := c.s.cat.BranchPoints(c.ctx)
 	if err != nil {
 		return c.catalogFound(err)
 	}
-	seen := map[int64]bool{state.Timeline.RepresentationID: true}
-	read := map[int64]bool{} // objects
-	for _, b := range state.Base {
-		read[b.ObjectID] = true
-	}
-	for _, g := range state.Generations {
-		if g.InHead {
-			read[g.ObjectID] = true
-		}
-	}
 	for _, b := range list {
-		if seen[b.RepresentationID] {
+		if c.seen[b.RepresentationID] {
 			continue
 		}
-		seen[b.RepresentationID] = true
+		c.seen[b.RepresentationID] = true
 		known, err := c.s.cat.HistoryOf(c.ctx, b.RepresentationID)
 		if errors.Is(err, catalog.ErrNotFound) {
 			continue // it was deleted meanwhile
@@ -40,7 +30,7 @@ func (c *checker) branches(state *catalog.State) error {
 			}
 			continue
 		}
-		if err := c.branch(b.Name, &known, read); err != nil {
+		if err := c.branch(b.Name, &known); err != nil {
 			return err
 		}
 	}
@@ -48,7 +38,7 @@ func (c *checker) branches(state *catalog.State) error {
 }
 
 // branch checks one branch point.
-func (c *checker) branch(name string, known *catalog.History, read map[int64]bool) error {
+func (c *checker) branch(name string, known *catalog.History) error {
 	about := func(err error) error {
 		var bad *CorruptError
 		if errors.As(err, &bad) {
@@ -58,12 +48,12 @@ func (c *checker) branch(name string, known *catalog.History, read map[int64]boo
 	}
 	before := c.damage
 	for _, f := range known.Base {
-		if err := about(c.sealedBytes(f.ObjectID, f.Path, f.ByteExtent, f.ContentID, read)); err != nil {
+		if err := about(c.sealedBytes(f.ObjectID, f.Path, f.ByteExtent, f.ContentID)); err != nil {
 			return err
 		}
 	}
 	for _, g := range known.Generations {
-		if err := about(c.sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID, read)); err != nil {
+		if err := about(c.sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID)); err != nil {
 			return err
 		}
 	}
@@ -77,11 +67,11 @@ func (c *checker) branch(name string, known *catalog.History, read map[int64]boo
 }
 
 // sealedBytes compares a sealed file with its content id, unless that was done.
-func (c *checker) sealedBytes(object int64, path string, extent int64, content [32]byte, read map[int64]bool) error {
-	if read[object] {
+func (c *checker) sealedBytes(object int64, path string, extent int64, content [32]byte) error {
+	if c.read[object] {
 		return nil
 	}
-	read[object] = true
+	c.read[object] = true
 	f, err := opened(path, c.s.fs.OpenRead)
 	if err != nil {
 		return err

@@ -18,6 +18,12 @@ func (c *checker) catalog() (state catalog.State, ok bool, err error) {
 	if err = c.catalogFound(err); err != nil {
 		return state, false, err
 	}
+	return c.state(before)
+}
+
+// state returns the state of the checker's timeline. before is how much damage there
+// was before the catalog was looked at.
+func (c *checker) state(before int) (state catalog.State, ok bool, err error) {
 	if !c.offline {
 		// Nobody restores between the two.
 		if err := c.s.publishing.takeWithin(c.ctx); err != nil {

@@ -10,6 +10,40 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
+// openFile opens a file to be checked.
+func (c *checker) openFile(l *shardLog, g catalog.Generation) error {
+	f := &logFile{generation: newGeneration(g), cat: g}
+	err := c.s.open(f.generation, c.s.fs.OpenRead)
+	if err == nil && f.info.Shard == l.id && f.epoch > uint64(l.cat.WriterEpoch) {
+		err = &CorruptError{File: f.path, Reason: fmt.Sprintf("written at epoch %d, the catalog knows %d", f.epoch, l.cat.WriterEpoch)}
+	}
+	if err != nil {
+		if f.file != nil {
+			_ = f.file.Close() // it was only read
+		}
+		return c.found(err)
+	}
+	if !f.sealed() && !c.offline {
+		// Behind the last commit there is room, and at times a frame that is
+		// being written.
+		x := c.open[f.object]
+		f.recovered = x.recovered
+		f.allocated = min(f.allocated, max(f.start, x.appended, x.recovered))
+	}
+	if c.offline {
+		c.s.objects.add(f.generation)
+	} else {
+		// A file that the store does not know yet holds no row, and is not
+		// Check's to be read through.
+		c.s.objects.look(f.generation)
+	}
+	if !c.covered(f.generation) {
+		c.total += f.allocated
+	}
+	l.files = append(l.files, f)
+	return nil
+}
+
 // file checks the frames of one generation, on their own and as parts of
 // transactions, up to the target's LSN or to the footer. last is the shard's
 // last commit before the file; the last one in it is returned. Behind a bad

@@ -8,7 +8,7 @@ import (
 )
 
 // CheckFiles reports what is wrong with a store that Open refuses as damaged,
-// all of it where Open tells of the first: the catalog, headers, frames, footers
+// all of it, of all timelines, where Open tells of the first: the catalog, headers, frames, footers
 // and digests of every generation, files that are missing or that nothing names.
 // It takes the store's lock and opens the catalog as Open does, which settles what
 // an earlier process left undone there; to the log it writes nothing.
@@ -23,14 +23,8 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 	o = o.withDefaults()
 	s := newStore(o, newHome(o.FS))
 	defer func() { err = errors.Join(err, s.abandon(ctx)) }()
-	c := &checker{ctx: ctx, s: s, target: emptyRoot(s.objects), progress: progress, offline: true}
-	c.target.lsn = ^LSN(0)
-	c.report = func(f Finding) {
-		if f.Severity == Damage {
-			c.damage++
-		}
-		report(f)
-	}
+	c := newChecker(ctx, s, report, progress)
+	c.target, c.offline = everything(s), true
 	if err := s.takeLock(); err != nil {
 		if errors.Is(err, catalog.ErrCorrupt) {
 			return c.catalogFound(err)
@@ -47,13 +41,20 @@ func CheckFiles(ctx context.Context, o Options, report func(Finding), progress f
 	if err := c.files(&state); err != nil {
 		return err
 	}
-	if err := c.branches(&state); err != nil {
+	if err := c.branches(); err != nil {
 		return err
 	}
-	if progress != nil {
-		progress(c.total, c.total)
+	if err := c.strays(); err != nil {
+		return err
 	}
-	return c.strays()
+	return c.timelines()
+}
+
+// everything is a target behind all commits, of a timeline that is not open.
+func everything(s *Store) *root {
+	r := emptyRoot(s.objects)
+	r.lsn = ^LSN(0)
+	return r
 }
 
 // judge replays what the files hold when each for itself is sound: what is

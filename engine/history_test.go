@@ -415,11 +415,13 @@ func TestContentOfBranchPoints(t *testing.T) {
 	known, err := s.cat.HistoryOf(t.Context(), b.RepresentationID)
 	must(t, err)
 	g := known.Generations[0]
-	c := &checker{ctx: t.Context(), s: s}
-	must(t, c.sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID, map[int64]bool{}))
+	check := func() error {
+		return newChecker(t.Context(), s, nil, nil).sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID)
+	}
+	must(t, check())
 	g.ContentID[5] ^= 1
 	var corrupt *CorruptError
-	if err := c.sealedBytes(g.ObjectID, g.Path, g.ByteExtent, g.ContentID, map[int64]bool{}); !errors.As(err, &corrupt) || corrupt.File != g.Path {
+	if err := check(); !errors.As(err, &corrupt) || corrupt.File != g.Path {
 		t.Errorf("another content id: %v", err)
 	}
 }

@@ -69,10 +69,12 @@ var historyFences = []fencesOf{
 `, ``, "TestBranchPointIsRead$"},
 	}},
 	{"check.go", ".", []fence{
-		{"branch points are checked", `		if err := c.branches(&state); err != nil {`, `		if err := error(nil); err != nil {`, "TestDamagedBranchPoint"},
+		{"branch points are checked", `		if err := c.branches(); err != nil {`, `		if err := error(nil); err != nil {`, "TestDamagedBranchPoint"},
+		{"other timelines are checked", `	return c.timelines()`, `	return nil`, "TestCheckFindsDamageOfTimelines"},
 	}},
 	{"check_offline.go", ".", []fence{
-		{"branch points are checked offline", `	if err := c.branches(&state); err != nil {`, `	if err := error(nil); err != nil {`, "TestDamagedBranchPoint"},
+		{"branch points are checked offline", `	if err := c.branches(); err != nil {`, `	if err := error(nil); err != nil {`, "TestDamagedBranchPoint"},
+		{"other timelines are checked offline", `	return c.timelines()`, `	return nil`, "TestCheckFindsDamageOfTimelines"},
 	}},
 	{"check_branch.go", ".", []fence{
 		{"content ids of branch points are compared", `	if id != content {`, `	if false {`, "TestContentOfBranchPoints"},
