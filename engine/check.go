@@ -148,6 +148,9 @@ func (c *checker) own() (ok bool, err error) {
 	if err := c.tables(); err != nil {
 		return false, err
 	}
+	if c.progress != nil {
+		c.progress(c.done, c.total)
+	}
 	if !ok {
 		return false, nil // every file would be a stray
 	}
