@@ -79,7 +79,7 @@ func TestWrapError(t *testing.T) {
 			"database disk image is malformed: objects/01/00/0000000000000001.kv at offset 96: bad checksum",
 			[]error{ErrCorrupt}, []error{ErrIO}, "", 11,
 		},
-		{"full", fmt.Errorf("commit: %w", engine.ErrFull), "database or disk is full", []error{ErrFull, engine.ErrFull}, nil, "", 13},
+		{"full", fmt.Errorf("commit: %w", engine.ErrFull), "database or disk is full (" + fullHint + ")", []error{ErrFull, engine.ErrFull}, nil, "", 13},
 		{
 			"failed file operation", fmt.Errorf("engine: header of x: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.EIO}),
 			"engine: header of x: write x: " + syscall.EIO.Error(), []error{ErrIO, syscall.EIO}, []error{ErrGeneric, ErrFull}, "", 10,

@@ -313,7 +313,15 @@ func TestSharedBaseDamaged(t *testing.T) {
 				if got := contentOf(t, l.open[name].Durable()); got != l.want[name] {
 					t.Errorf("%s holds\n%.900s\nnot\n%.900s", name, got, l.want[name])
 				}
-				checkStore(t, l.open[name])
+				found := findings(t, l.open[name])
+				if len(found) == 0 {
+					t.Errorf("%s: a check does not find what main has lost", name)
+				}
+				for _, f := range found {
+					if f.File != file || !strings.HasPrefix(f.Text, `timeline "main": `) {
+						t.Errorf("%s: %v", name, f)
+					}
+				}
 			}
 			l.close()
 			o = l.o
