@@ -25,12 +25,14 @@ type home struct {
 	lineage  [][16]byte // identities, other than id, that sealed files may have
 	settings map[string]string
 
-	checks  sync.RWMutex // held by Check to read, and by a restore for as long as writers wait for it; taken before the write lock
-	sweeps  turns        // held by whoever removes files that nothing reaches; taken before sealers
-	entries turns        // held from making or removing an entry of a directory to its sync
-	letting turns        // held from taking a file out of a list of replaced ones to what becomes of it
-	sealers turns        // held by whoever changes or removes sealed files; taken before sealing
-	sealing sync.RWMutex // held to change a generation's file when sealing it, and by Check to read
+	checks  sync.RWMutex   // held by Check to read, and by a restore for as long as writers wait for it; taken before the write lock
+	sweeps  turns          // held by whoever removes files that nothing reaches; taken before sealers
+	entries turns          // held from making or removing an entry of a directory to its sync
+	letting turns          // held from taking a file out of a list of replaced ones to what becomes of it
+	telling turns          // held by whoever writes LOCK, which is I/O; taken before book
+	sealers turns          // held by whoever changes or removes sealed files; taken before sealing
+	told    map[string]LSN // what LOCK says of each timeline; guarded by telling
+	sealing sync.RWMutex   // held to change a generation's file when sealing it, and by Check to read
 
 	// book guards what follows. It is held for moments only, also under a Store's mu.
 	book   sync.Mutex
@@ -38,12 +40,11 @@ type home struct {
 	begun  map[*Store]bool // those that are open
 	brief  map[*Store]bool // those that are here for a piece of work, which others wait for
 	moved  chan struct{}   // closed, and replaced, when one was opened or has left
-	told   map[string]LSN  // what LOCK says of each timeline
 	ended  bool            // the last one has left, or is about to
 }
 
 func newHome(fs vfs.FS) *home {
-	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{},
+	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), telling: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{},
 		begun: map[*Store]bool{}, brief: map[*Store]bool{}, moved: make(chan struct{})}
 }
 
@@ -117,23 +118,33 @@ func (h *home) unopened(ctx context.Context, timeline string, do func() error) e
 
 // leave takes a store away. The last one ends the home and closes it.
 func (h *home) leave(ctx context.Context, s *Store) error {
-	h.book.Lock()
-	h.unclaim(s)
+	h.telling.take()
 	delete(h.told, s.opts.Timeline)
-	if len(h.stores) > 0 || h.ended {
-		// The timeline may be dropped now, and another one have its name.
-		var err error
+	others := len(h.open()) > 1
+	var err error
+	rewrite := func() {
 		if h.lock != nil && len(h.told) > 0 {
 			err = h.lock.Write(lockContents(os.Getpid(), h.told))
 		}
-		h.book.Unlock()
+	}
+	if others {
+		rewrite() // then the timeline may be dropped, and another one have its name
+	}
+	h.book.Lock()
+	h.unclaim(s)
+	last := len(h.stores) == 0 && !h.ended
+	h.ended = h.ended || last
+	h.book.Unlock()
+	if !last && !others {
+		rewrite() // one came meanwhile
+	}
+	h.telling.give()
+	if !last {
 		if err != nil { // as with tell
 			s.event(Event{Kind: EventBackgroundFailed, File: lockName, Err: err})
 		}
 		return nil
 	}
-	h.ended = true
-	h.book.Unlock()
 	var errs []error
 	if h.cat != nil {
 		errs = append(errs, h.cat.Close(ctx))
@@ -203,8 +214,8 @@ func (h *home) held() map[int64]bool {
 // go back, whoever comes here late. Read-only processes fall back on recovery's cut when
 // they cannot read it, so a failure is no failure of a commit.
 func (h *home) tell(timeline string, lsn LSN) error {
-	h.book.Lock()
-	defer h.book.Unlock()
+	h.telling.take()
+	defer h.telling.give()
 	h.told[timeline] = max(h.told[timeline], lsn)
 	return h.lock.Write(lockContents(os.Getpid(), h.told))
 }

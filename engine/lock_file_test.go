@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"maps"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -97,4 +99,35 @@ func toldWhenSynced(t *testing.T, shards int) {
 		t.Errorf("commit %d was acknowledged, told is %d", lsn, got)
 	}
 	fault.SetHook(nil)
+}
+
+// Who looks for a timeline, or removes files, does not wait for LOCK to be written.
+func TestLockIsWrittenBesides(t *testing.T) {
+	fault := vfs.NewFault(vfs.NewMem())
+	s := openStore(t, Options{FS: fault, NoCompaction: true})
+	var written, free atomic.Int32
+	fault.SetHook(func(op vfs.Op) error {
+		if op.Kind != vfs.OpLockWrite {
+			return nil
+		}
+		written.Add(1)
+		for range 1000 { // others hold it for moments
+			if s.home.book.TryLock() {
+				s.home.book.Unlock()
+				free.Add(1)
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return nil
+	})
+	wait(t, s, update(t, s, createTable("a")))
+	quiet(t, s)
+	_, err := s.Fork(t.Context(), "dev")
+	must(t, err)
+	must(t, openTimeline(t, s, "dev", Options{Dir: s.opts.Dir, FS: fault, NoCompaction: true}).Close())
+	fault.SetHook(nil)
+	if n := written.Load(); n == 0 || n != free.Load() {
+		t.Errorf("LOCK was written %d times, %d of them besides", n, free.Load())
+	}
 }
