@@ -66,7 +66,7 @@ fuzz:
 #
 # SQLite itself is not instrumented. Its memory is not of the Go heap, so the detector
 # ignores what it does there, but calling the detector to hear that takes most of
-# the time of the whole run.
+# the time of the whole run. What is given up are the globals of these two packages.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 race:
 	$(GO) test $(RACE) -short -timeout 45m \

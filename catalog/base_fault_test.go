@@ -28,20 +28,8 @@ func compactOnce(t *testing.T) func(ctx context.Context, c *Catalog) error {
 		if err := c.SealBase(ctx, baseSealOf(r, 4, 0)); err != nil {
 			return err
 		}
-		prepared, err := c.Prepare(ctx, Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
-			Base: &Base{LSN: 4, Objects: []BaseContribution{{r.ObjectID, sum}}}})
-		if err != nil {
-			return err
-		}
-		attempting, err := prepared.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		adopted, err := attempting.Adopt(ctx)
-		if err != nil {
-			return err
-		}
-		if err := adopted.Retire(ctx); err != nil {
+		if err := adoptOnce(ctx, c, Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
+			Base: &Base{LSN: 4, Objects: []BaseContribution{{r.ObjectID, sum}}}}); err != nil {
 			return err
 		}
 		if err := c.EndJob(ctx, job.ID, 1, 1, nil); err != nil {

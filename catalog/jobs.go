@@ -72,7 +72,8 @@ func (c *Catalog) StartJob(ctx context.Context, kind, target string) (Job, error
 // EndJob records how a running job ended: done without a failure, cancelled when
 // the failure is the end of a context, else failed. done and total say how far
 // it got. What only its owner retained is garbage from then on, but for what is in
-// quarantine, and the owner is released, unless it retains some of that. ctx must still be alive, so it is not the one whose end cancelled the job.
+// quarantine, and the owner is released, unless it retains some of that. ctx must
+// still be alive, so it is not the one whose end cancelled the job.
 func (c *Catalog) EndJob(ctx context.Context, id int64, done, total int64, failure error) error {
 	return c.write(ctx, "end-job", func(ctx context.Context, tx *writeTx) error {
 		if err := errors.Join(checkID("job", id), checkCounter("done", done), checkCounter("total", total)); err != nil {

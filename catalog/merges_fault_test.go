@@ -50,19 +50,7 @@ func shareOnce(ctx context.Context, c *Catalog) error {
 		return errors.New("there is no merge")
 	}
 	base := baseOf(head.LSN, files)
-	prepared, err := c.Prepare(ctx, Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID, Base: &base})
-	if err != nil {
-		return err
-	}
-	attempting, err := prepared.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	adopted, err := attempting.Adopt(ctx)
-	if err != nil {
-		return err
-	}
-	if err := adopted.Retire(ctx); err != nil {
+	if err := adoptOnce(ctx, c, Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID, Base: &base}); err != nil {
 		return err
 	}
 	return c.EndJob(ctx, job.ID, 1, 1, nil)
@@ -136,19 +124,7 @@ func TestKeptMergeCommits(t *testing.T) {
 					l := newLog(t, c)
 					b := l.compact(2, 2)
 					b.base.Recipe = theRecipe
-					prepared, err := c.Prepare(ctx, b.publication(l.stateNow().Timeline))
-					if err != nil {
-						return err
-					}
-					attempting, err := prepared.Begin(ctx)
-					if err != nil {
-						return err
-					}
-					adopted, err := attempting.Adopt(ctx)
-					if err != nil {
-						return err
-					}
-					return adopted.Retire(ctx)
+					return adoptOnce(ctx, c, b.publication(l.stateNow().Timeline))
 				})
 				c := openStore(t, Options{Dir: dir})
 				l, child := newLog(t, c), newLogOf(t, c, "child")

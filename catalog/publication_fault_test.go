@@ -21,6 +21,11 @@ func publishOnce(ctx context.Context, c *Catalog, p Publication) error {
 	if err := c.Register(ctx, names...); err != nil {
 		return err
 	}
+	return adoptOnce(ctx, c, p)
+}
+
+// adoptOnce runs the steps behind registration.
+func adoptOnce(ctx context.Context, c *Catalog, p Publication) error {
 	prepared, err := c.Prepare(ctx, p)
 	if err != nil {
 		return err

@@ -108,7 +108,11 @@ func wrapError(op string, err error) error {
 	}
 	var system syscall.Errno
 	if errors.As(err, &system) {
-		return coded(op, systemCode(system), err, "")
+		code, hint := systemCode(system), ""
+		if code == ErrFull {
+			hint = fullHint
+		}
+		return coded(op, code, err, hint)
 	}
 	return coded(op, ErrGeneric, err, "")
 }

@@ -86,7 +86,7 @@ func TestWrapError(t *testing.T) {
 		},
 		{
 			"no space, not for a transaction", &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC},
-			"mkdir x: " + syscall.ENOSPC.Error(), []error{ErrFull, syscall.ENOSPC}, []error{ErrIO}, "", 13,
+			"mkdir x: " + syscall.ENOSPC.Error() + " (" + fullHint + ")", []error{ErrFull, syscall.ENOSPC}, []error{ErrIO}, "", 13,
 		},
 		{
 			"no permission", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES},

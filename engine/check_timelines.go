@@ -37,13 +37,18 @@ func (c *checker) timelines() error {
 	return nil
 }
 
+// maxToldTwice is how many findings of a timeline are kept.
+const maxToldTwice = 1 << 10
+
 // timeline checks another timeline. When that is closed meanwhile, it begins anew.
 func (c *checker) timeline(ctx context.Context, name string) error {
-	told := map[Finding]bool{}
+	told := map[Finding]bool{} // some of them, not to tell them twice when it begins anew
 	report := func(f Finding) {
 		f.Text = fmt.Sprintf("timeline %q: %s", name, f.Text)
 		if !told[f] {
-			told[f] = true
+			if len(told) < maxToldTwice {
+				told[f] = true
+			}
 			c.report(f)
 		}
 	}

@@ -30,8 +30,8 @@ type home struct {
 	entries turns          // held from making or removing an entry of a directory to its sync
 	letting turns          // held from taking a file out of a list of replaced ones to what becomes of it
 	telling turns          // held by whoever writes LOCK, which is I/O; taken before book
-	sealers turns          // held by whoever changes or removes sealed files; taken before sealing
 	told    map[string]LSN // what LOCK says of each timeline; guarded by telling
+	sealers turns          // held by whoever changes or removes sealed files; taken before sealing
 	sealing sync.RWMutex   // held to change a generation's file when sealing it, and by Check to read
 
 	// book guards what follows. It is held for moments only, also under a Store's mu.
