@@ -7,6 +7,8 @@ import (
 	"math"
 	"path"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/wal"
@@ -29,19 +31,48 @@ import (
 //
 // A row of a keys table is read from a base file as from any other.
 
-// fragment is what a base file has of a table; table 0 is the schema.
+// fragment is what a base file has of a table; table 0 is the schema. Its rows are
+// counted in the order of their ids from 0 on: that is the ordinal of a row, by which
+// it is deleted. What is deleted is never read again, so each row of the base's state
+// is in one place that is not.
 type fragment struct {
+	id    int64 // the catalog's, 0: not known yet
 	table TableID
 	rows  int64
-	sum   row.Sum
-	start int64 // offset of its first frame
-	bytes int64 // of all
+	sum   row.Sum // of all rows
+	start int64   // offset of its first frame; -1: not known, the file has to be read from its start
+	bytes int64   // of all frames, 0 with them
+
+	deleted *roaring.Bitmap // ordinals of rows that are superseded, nil for none; never changed
+	live    int64           // rows that are not deleted, of the schema its frames
+	liveSum row.Sum         // of these
 }
 
-// baseFile is a file that was written and sealed.
+// baseFile is a file of the base: written and sealed, never changed. What is
+// superseded in it is another baseFile of the same generation.
 type baseFile struct {
 	*generation
+	lsn       LSN // the commit that its rows were of
 	fragments []fragment
+}
+
+// newBaseFile is a file of a base that the catalog has, of which the file itself was
+// not read yet.
+func newBaseFile(c *catalog.BaseFile, g *generation) *baseFile {
+	f := &baseFile{generation: g, lsn: LSN(c.LSN)}
+	for _, x := range c.Fragments {
+		f.fragments = append(f.fragments, fragment{table: TableID(x.TableID), rows: x.Rows, start: -1, live: x.Rows})
+	}
+	return f
+}
+
+// generationsOf lists the files of a base.
+func generationsOf(files []*baseFile) []*generation {
+	list := make([]*generation, len(files))
+	for i, f := range files {
+		list[i] = f.generation
+	}
+	return list
 }
 
 // sum is what the rows of the file add up to.
@@ -98,7 +129,7 @@ func (w *baseWriter) schema(s *Schema) error {
 			return err
 		}
 	}
-	w.cur.fragments = append(w.cur.fragments, fragment{rows: int64(len(frames))})
+	w.cur.fragments = append(w.cur.fragments, fragment{rows: int64(len(frames)), live: int64(len(frames)), start: -1})
 	return nil
 }
 
@@ -173,7 +204,7 @@ func (w *baseWriter) begin() error {
 	if err := w.s.make(g, w.s.shards[0].epoch, w.lsn); err != nil {
 		return w.unsound(err)
 	}
-	w.cur, w.held = &baseFile{generation: g}, 0
+	w.cur, w.held = &baseFile{generation: g, lsn: w.lsn}, 0
 	w.b.Reset(g.salt, g.tail, w.b.Bytes())
 	return nil
 }
@@ -244,6 +275,10 @@ func (w *baseWriter) end() error {
 	g.info.State, g.info.Bytes, g.info.LastLSN = catalog.GenerationSealed, g.tail, w.lsn
 	file := g.file
 	g.file, w.cur = nil, nil
+	for i := range f.fragments {
+		x := &f.fragments[i]
+		x.live, x.liveSum = x.rows, x.sum
+	}
 	w.files = append(w.files, f)
 	if err := file.Close(); err != nil {
 		return fmt.Errorf("engine: closing %s: %w", g.path, err)

@@ -17,7 +17,7 @@ func (r *recovery) openBase(state *catalog.State) error {
 	s := r.s
 	for _, c := range state.Base {
 		f := newBaseLog(c)
-		s.base = append(s.base, f.generation)
+		s.base = append(s.base, newBaseFile(&f.want, f.generation))
 		if err := s.open(f.generation, s.fs.OpenRead); err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func (s *Store) readShared(ctx context.Context, known []catalog.BaseFile, c *cut
 		}
 		f.file = nil
 		f.info.LastLSN, f.tail = c.lsn, f.end
-		r.files = append(r.files, &baseFile{generation: f.generation, fragments: r.fragments})
+		r.files = append(r.files, &baseFile{generation: f.generation, lsn: c.lsn, fragments: r.fragments})
 	}
 	return r.files, r.compare(c)
 }
@@ -143,7 +143,7 @@ func (r *sharedBaseReader) frame(f *baseLog, fr wal.Frame) error {
 		}
 		r.schema = append(r.schema, m)
 		if f.schema++; f.schema == 1 {
-			r.fragments = append(r.fragments, fragment{})
+			r.fragments = append(r.fragments, fragment{start: -1})
 		}
 		r.fragments[0].rows++
 		return nil
@@ -181,11 +181,13 @@ func (r *sharedBaseReader) footer(f *baseLog) error {
 	var found []catalog.Fragment
 	for i := range r.fragments {
 		x := &r.fragments[i]
+		x.live = x.rows
 		found = append(found, catalog.Fragment{TableID: int64(x.table), Rows: x.rows})
 		if x.table == 0 {
 			continue
 		}
 		x.sum = sums[x.table]
+		x.liveSum = x.sum
 		t := r.totals[x.table]
 		r.totals[x.table] = tally{rows: t.rows + x.rows, sum: t.sum.Add(x.sum)}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -215,13 +216,10 @@ func (s *Store) installed(c *cut, files []*baseFile, head catalog.Timeline) {
 	defer s.mu.Unlock()
 	s.pub.head = head
 	s.compactor.since = c.lsn
-	for _, g := range s.base {
-		s.replaced = append(s.replaced, replaced{g, noLease})
+	for _, f := range s.base {
+		s.replaced = append(s.replaced, replaced{f.generation, noLease})
 	}
-	s.base = nil
-	for _, f := range files {
-		s.base = append(s.base, f.generation)
-	}
+	s.base = slices.Clone(files)
 	for _, g := range s.gens {
 		if g.info.State == catalog.GenerationSealed && g.info.LastLSN <= c.lsn && !g.gone {
 			g.gone = true

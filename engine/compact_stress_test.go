@@ -108,7 +108,7 @@ func logUseIsExact(t testing.TB, s *Store) {
 	defer func() { <-s.compactor.turn }()
 	var used, live int64
 	s.mu.Lock()
-	files := append([]*generation(nil), s.base...)
+	files := generationsOf(s.base)
 	for _, g := range s.gens {
 		if !g.gone {
 			files = append(files, g)

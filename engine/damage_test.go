@@ -104,7 +104,7 @@ func (sp *specimen) scan() (*Snapshot, error) {
 	s := &Store{opts: Options{Dir: "-"}.withDefaults(), home: &home{fs: sp.mem, id: sp.id}, objects: newObjects(sp.mem), logBytes: map[TableID]int64{}}
 	s.log.limit = s.opts.GenerationSize
 	defer func() {
-		for _, list := range [][]*generation{s.gens, s.base} {
+		for _, list := range [][]*generation{s.gens, generationsOf(s.base)} {
 			for _, g := range list {
 				if g.file != nil {
 					_ = g.file.Close()

@@ -83,8 +83,8 @@ var compactionFences = []fencesOf{
 `, "TestCompact$"},
 		{"generations before the base are replaced", `g.info.LastLSN <= c.lsn && !g.gone {`, `g.info.LastLSN <= c.lsn && false {`, "TestCompact$"},
 		{"generations behind the base are not replaced", `g.info.LastLSN <= c.lsn && !g.gone {`, `!g.gone {`, "TestCompactBesideRotations"},
-		{"the base before is replaced", `	for _, g := range s.base {
-		s.replaced`, `	for _, g := range []*generation(nil) {
+		{"the base before is replaced", `	for _, f := range s.base {
+		s.replaced`, `	for _, f := range []*baseFile(nil) {
 		s.replaced`, "TestCompactKeepsTheBaseBefore"},
 		{"what a base replaces is not in the log's use", `		s.rowBytes -= n
 `, ``, "TestLogUse|TestCompact$"},

@@ -148,7 +148,7 @@ func (s *Store) strays(ctx context.Context) ([]string, error) {
 func (s *Store) unfamiliar() ([]string, error) {
 	s.mu.Lock()
 	named := make(map[string]bool, len(s.gens))
-	for _, list := range [][]*generation{s.gens, s.base} {
+	for _, list := range [][]*generation{s.gens, generationsOf(s.base)} {
 		for _, g := range list {
 			named[g.path] = true
 		}

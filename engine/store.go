@@ -54,9 +54,9 @@ type Store struct {
 	told   LSN // what LOCK says
 	// logBytes counts the row frames of each table, dropped ones included.
 	logBytes  map[TableID]int64
-	rowBytes  int64         // sum of logBytes
-	base      []*generation // the files that the head begins with, see base.go
-	replaced  []replaced    // files that only old states may be read from
+	rowBytes  int64       // sum of logBytes
+	base      []*baseFile // the files that the head begins with, see base.go
+	replaced  []replaced  // files that only old states may be read from
 	compactor compactor
 
 	reader *reader // of a store that is open read-only, else nil
@@ -427,7 +427,7 @@ func (s *Store) writeCloseMarks() error {
 func (s *Store) abandon(ctx context.Context) error {
 	s.endWork()
 	errs := []error{s.histories.close(), s.objects.close()}
-	for _, list := range [][]*generation{s.gens, s.base} {
+	for _, list := range [][]*generation{s.gens, generationsOf(s.base)} {
 		for _, g := range list {
 			if g.file != nil {
 				errs = append(errs, g.file.Close())

@@ -251,14 +251,14 @@ func (s *Store) restored(r *restoring, lsn LSN, head catalog.Timeline) {
 			}
 		}
 	}
-	for _, g := range s.base {
-		if !ids[g.object] {
-			s.replaced = append(s.replaced, replaced{g, before})
+	for _, f := range s.base {
+		if !ids[f.object] {
+			s.replaced = append(s.replaced, replaced{f.generation, before})
 		}
 	}
 	s.base = nil
 	for _, f := range r.replay.base {
-		s.base = append(s.base, f.generation)
+		s.base = append(s.base, newBaseFile(&f.want, f.generation))
 	}
 	for i := range s.replaced {
 		s.replaced[i].lease = min(s.replaced[i].lease, before)

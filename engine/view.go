@@ -222,7 +222,7 @@ func (v *view) over() bool { return v.r == nil && v.objects.lease.over(onlyLease
 // close closes the files of a view, of which nothing can be read any more.
 func (v *view) close() error {
 	errs := []error{v.objects.close()}
-	for _, list := range [][]*generation{v.s.gens, v.s.base} {
+	for _, list := range [][]*generation{v.s.gens, generationsOf(v.s.base)} {
 		for _, g := range list {
 			errs = append(errs, g.closeRead())
 		}
