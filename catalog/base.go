@@ -19,8 +19,12 @@ type Reservation struct {
 // write, before its file exists. The job's owner roots it (purpose output) until
 // the job ends; what nothing else retains by then is garbage.
 func (c *Catalog) ReserveObject(ctx context.Context, jobID int64) (Reservation, error) {
+	return c.reserveOutput(ctx, "reserve-object", jobID, KindKV)
+}
+
+func (c *Catalog) reserveOutput(ctx context.Context, op string, jobID int64, kind string) (Reservation, error) {
 	var r Reservation
-	err := c.write(ctx, "reserve-object", func(ctx context.Context, tx *writeTx) error {
+	err := c.write(ctx, op, func(ctx context.Context, tx *writeTx) error {
 		if err := checkID("job", jobID); err != nil {
 			return err
 		}
@@ -28,10 +32,10 @@ func (c *Catalog) ReserveObject(ctx context.Context, jobID int64) (Reservation, 
 		if err != nil {
 			return err
 		}
-		if r.ObjectID, r.Attempt, err = reserveObject(ctx, tx); err != nil {
+		if r.ObjectID, r.Attempt, err = reserveObject(ctx, tx, kind); err != nil {
 			return err
 		}
-		r.Path = ObjectPath(r.ObjectID, KindKV)
+		r.Path = ObjectPath(r.ObjectID, kind)
 		if _, err := tx.ExecContext(ctx, `INSERT INTO owner_objects(owner_id, object_id, purpose) VALUES (?, ?, 'output')`, owner, r.ObjectID); err != nil {
 			return fmt.Errorf("owner_objects: %w", err)
 		}
@@ -43,8 +47,8 @@ func (c *Catalog) ReserveObject(ctx context.Context, jobID int64) (Reservation, 
 	return r, nil
 }
 
-// reserveObject inserts a kv object with a new id, incarnation and attempt.
-func reserveObject(ctx context.Context, tx *writeTx) (id int64, attempt [16]byte, err error) {
+// reserveObject inserts an object with a new id, incarnation and attempt.
+func reserveObject(ctx context.Context, tx *writeTx, kind string) (id int64, attempt [16]byte, err error) {
 	if id, err = tx.newID(ctx); err != nil {
 		return 0, attempt, err
 	}
@@ -54,7 +58,7 @@ func reserveObject(ctx context.Context, tx *writeTx) (id int64, attempt [16]byte
 	}
 	attempt = randomID()
 	if _, err := tx.ExecContext(ctx, `INSERT INTO objects(object_id, kind, incarnation, attempt_id, relative_path) VALUES (?, ?, ?, ?, ?)`,
-		id, KindKV, incarnation, attempt[:], ObjectPath(id, KindKV)); err != nil {
+		id, kind, incarnation, attempt[:], ObjectPath(id, kind)); err != nil {
 		return 0, attempt, fmt.Errorf("objects: %w", err)
 	}
 	return id, attempt, nil

@@ -29,7 +29,7 @@ func compactOnce(t *testing.T) func(ctx context.Context, c *Catalog) error {
 			return err
 		}
 		if err := adoptOnce(ctx, c, Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
-			Base: &Base{LSN: 4, Objects: []BaseContribution{{r.ObjectID, sum}}}}); err != nil {
+			Base: &Base{LSN: 4, Objects: []BaseContribution{{ObjectID: r.ObjectID, Sum: sum}}}}); err != nil {
 			return err
 		}
 		if err := c.EndJob(ctx, job.ID, 1, 1, nil); err != nil {

@@ -38,7 +38,7 @@ func (l *log) compact(lsn int64, n int) baseJob {
 			part = sum
 		}
 		sum = mustAdd(l.t, sum, negative(part))
-		b.base.Objects = append(b.base.Objects, BaseContribution{r.ObjectID, part})
+		b.base.Objects = append(b.base.Objects, BaseContribution{ObjectID: r.ObjectID, Sum: part})
 	}
 	return b
 }

@@ -6,15 +6,27 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/jmoiron/sqlx"
 )
 
 // Base is the state at one LSN as base objects. Published, they take the place of
 // all that they cover in the head's manifest: its older base objects, and the
 // generations whose commits are up to the LSN.
+//
+// With Steps, Live or Deleted it may keep base objects of the head, and the
+// generations that it covers stay in the manifest, as retained ones, until an index
+// publication retires them. Without any of these everything is replaced, and nothing
+// is known of live rows.
 type Base struct {
-	LSN     int64
-	Objects []BaseContribution // in the order of the manifest; the first begins with the schema
+	LSN int64
+	// Objects are the whole new base in the order of the manifest: new objects, of LSN,
+	// first, of which the first begins with the schema, then those that it keeps of the
+	// head, in their order.
+	Objects []BaseContribution
+	// Steps are, per shard, the newest generation that the base now contains; shards
+	// without a new one are absent.
+	Steps []ShardGeneration
 	// Recipe names how the objects follow from what they replace, so that other
 	// timelines that have the same may adopt them; "" when they may not.
 	Recipe string
@@ -24,7 +36,18 @@ type Base struct {
 // of them together must be what the replaced entries contributed.
 type BaseContribution struct {
 	ObjectID int64
-	Sum      []byte // 16 bytes
+	Sum      []byte // of its live rows; 16 bytes
+	// Deleted are the ordinals of rows that are superseded, per fragment of the object;
+	// nil: none. The nil slice: none at all. Of a kept object it has all that the head has.
+	Deleted []*roaring.Bitmap
+	// Live is what is left, per fragment: together they have the sum.
+	Live []FragmentState
+}
+
+// FragmentState is what is live of a fragment.
+type FragmentState struct {
+	Rows int64
+	Sum  []byte // of the live rows, 16 bytes; nil: unknown
 }
 
 // check refuses a base that is none.

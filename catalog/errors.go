@@ -67,6 +67,7 @@ const (
 	CodeExists     Code = "CAT-EXISTS"     // the name is taken
 	CodeInUse      Code = "CAT-INUSE"      // something needs it; see InUseError
 	CodeConflict   Code = "CAT-CONFLICT"   // the head is not the expected one; see ConflictError
+	CodeNothing    Code = "CAT-NOTHING"    // the publication would change nothing
 	CodeSum        Code = "CAT-SUM"        // contributions do not add up to the world's fingerprint
 	CodeCheck      Code = "CAT-CHECK"      // CHECK or NOT NULL
 	CodeType       Code = "CAT-TYPE"       // value of the wrong storage class
@@ -89,6 +90,7 @@ var (
 	ErrNotFound   error = CodeUnknown
 	ErrExists     error = CodeExists
 	ErrInUse      error = CodeInUse
+	ErrNothing    error = CodeNothing
 	// ErrNotAcquirable: what was to be retained is on its way out, or in quarantine.
 	ErrNotAcquirable error = CodeAcquire
 

@@ -45,7 +45,7 @@ func TestFork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fmt.Sprint(s.Timeline) != fmt.Sprint(made) || made.LSN != lsn || made.Revision != 0 || made.LiveCount != 6*lsn || made.ID == parent.Timeline.ID || s.IndexState != parent.IndexState {
+			if fmt.Sprint(s.Timeline) != fmt.Sprint(made) || made.LSN != lsn || made.Revision != 0 || made.LiveCount != 6*lsn || made.ID == parent.Timeline.ID || fmt.Sprint(s.IndexState) != fmt.Sprint(parent.IndexState) {
 				t.Errorf("%+v", made)
 			}
 			if from == "head" && made.RepresentationID != parent.Timeline.RepresentationID || from != "head" && made.RepresentationID != b.RepresentationID {

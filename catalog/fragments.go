@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -21,6 +22,11 @@ type BaseFile struct {
 	Fingerprint     []byte // sum of its rows
 	Sum             []byte // what it contributes to the world's fingerprint
 	Fragments       []Fragment
+
+	// All parallel to Fragments.
+	FragmentIDs []int64
+	Deleted     []*roaring.Bitmap // ordinals of rows that are superseded; nil: none
+	Live        []FragmentState   // where nothing was recorded: all rows, of an unknown sum
 }
 
 // baseObjectRow is what the catalog knows of an object that is, or may become, a
@@ -111,6 +117,34 @@ func readFragments(ctx context.Context, q sqlx.QueryerContext, identity [16]byte
 	return by, nil
 }
 
+// FragmentIDs returns the ids of the fragments of sealed base objects, in their
+// order, by object. An object without any is an [ErrNotFound].
+func (c *Catalog) FragmentIDs(ctx context.Context, objectIDs ...int64) (map[int64][]int64, error) {
+	ids := make(map[int64][]int64, len(objectIDs))
+	err := c.read(ctx, "fragment-ids", func(ctx context.Context, tx *sqlx.Tx) error {
+		clear(ids)
+		rows, err := readFragments(ctx, tx, c.identity(), objectIDs...)
+		if err != nil {
+			return err
+		}
+		for _, id := range objectIDs {
+			if len(rows[id]) == 0 {
+				return refuse(CodeUnknown, "", "object %d is no sealed base object", id)
+			}
+			list := make([]int64, len(rows[id]))
+			for i := range rows[id] {
+				list[i] = rows[id][i].ID
+			}
+			ids[id] = list
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
 // verify checks a fragment against its digest, its object and the ones before it.
 func (r *fragmentRow) verify(identity [16]byte, before []fragmentRow) error {
 	if err := checkDigest("fragment", r.ID, r.Digest, r.digest(identity)); err != nil {
@@ -194,6 +228,9 @@ func (r *fragmentRow) file(rows []fragmentRow) BaseFile {
 	for i := range rows {
 		f.Records += rows[i].Rows
 		f.Fragments = append(f.Fragments, Fragment{rows[i].TableID, rows[i].Rows})
+		f.FragmentIDs = append(f.FragmentIDs, rows[i].ID)
+		f.Deleted = append(f.Deleted, nil)
+		f.Live = append(f.Live, FragmentState{Rows: rows[i].Rows})
 	}
 	return f
 }

@@ -58,7 +58,7 @@ func reserveGeneration(ctx context.Context, tx *writeTx, identity [16]byte, shar
 	if err != nil {
 		return Generation{}, err
 	}
-	objectID, attempt, err := reserveObject(ctx, tx)
+	objectID, attempt, err := reserveObject(ctx, tx, KindKV)
 	if err != nil {
 		return Generation{}, err
 	}

@@ -20,7 +20,12 @@ type History struct {
 	// Generations are those behind the base, in the order of the manifest, all
 	// sealed. Some may be of the shards of a timeline that this one was forked from.
 	Generations  []Generation
-	ShardOrdinal map[int64]int64 // of every shard that Generations name, by its id
+	ShardOrdinal map[int64]int64 // of every shard that Generations and Retained name, by its id
+	// Retained are generations that the base contains and that are not retired yet, in
+	// the order of the manifest. They are never replayed; an index that has not caught
+	// up reads them.
+	Retained   []Generation
+	IndexState IndexState
 }
 
 // HistoryOf reads what a representation is made of and verifies it row by row. A

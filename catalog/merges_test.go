@@ -62,7 +62,7 @@ func (l *log) shared() (b baseJob, files []BaseFile, ok bool) {
 func baseOf(lsn int64, files []BaseFile) Base {
 	b := Base{LSN: lsn, Recipe: theRecipe}
 	for _, f := range files {
-		b.Objects = append(b.Objects, BaseContribution{f.ObjectID, f.Sum})
+		b.Objects = append(b.Objects, BaseContribution{ObjectID: f.ObjectID, Sum: f.Sum})
 	}
 	return b
 }

@@ -26,6 +26,10 @@ type Publication struct {
 	// LSN. Generations must be empty; LSN, LiveCount, Fingerprint and Schema are
 	// the head's and ignored.
 	Base *Base
+	// Index makes it one of indexes: the same world and base, read with other
+	// segments. Everything else is as with Base. An update that would change nothing
+	// at all is an [ErrNothing], and nothing is written.
+	Index *IndexUpdate
 }
 
 // Contribution is what a generation adds to the fingerprint of a world: the sum
@@ -39,6 +43,9 @@ type Contribution struct {
 
 func (p *Publication) check() error {
 	errs := []error{checkID("timeline", p.TimelineID), checkCounter("revision", p.ExpectedRevision), checkID("representation", p.ExpectedRepresentation)}
+	if p.Index != nil {
+		return errors.Join(append(errs, refuse(CodeState, "", "indexes cannot be published yet"))...)
+	}
 	if p.Base != nil {
 		if errs = append(errs, p.Base.check()); len(p.Generations) > 0 {
 			errs = append(errs, refuse(CodeGeneration, "", "a publication of a base with generations"))
@@ -95,6 +102,11 @@ type Attempting struct{ attempt }
 type Adopted struct {
 	attempt
 	Head Timeline
+	// Lost are the positions of indexes that this publication withdrew or lowered, as
+	// they were. They are to be logged: generations stay longer because of it.
+	Lost []IndexPosition
+	// Retired are the generations that it left out.
+	Retired []Generation
 }
 
 // Prepare inserts the world and the representation of a publication, which shares

@@ -21,7 +21,13 @@ type Seal struct {
 	Records    int64
 	// Fingerprint is the 16-byte sum of the generation's contributions, for diagnosis.
 	Fingerprint []byte
+	// Tables are those with records in it, in any order; nil: nothing is known, and it
+	// counts as having records of every table.
+	Tables []TableRecords
 }
+
+// TableRecords is how many records of a table a generation has.
+type TableRecords struct{ TableID, Records int64 }
 
 func (s *Seal) check() error {
 	errs := []error{

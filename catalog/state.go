@@ -24,8 +24,12 @@ type State struct {
 	// took over. ShardOrdinal has their shards.
 	Inherited    []Generation
 	ShardOrdinal map[int64]int64
-	IndexState   IndexState
-	Settings     map[string]string // shards, index_catchup, generation_size: as fixed at creation
+	// Retained are the generations of the head that its base contains and that are not
+	// retired yet, in the order of the manifest, of whichever shards. They are never
+	// replayed; an index that has not caught up reads them.
+	Retained   []Generation
+	IndexState IndexState
+	Settings   map[string]string // shards, index_catchup, generation_size: as fixed at creation
 }
 
 // Timeline is a named head.
@@ -83,13 +87,6 @@ const (
 	GenerationSealed    = "sealed"
 	GenerationCollected = "collected"
 )
-
-// IndexState names the index bookkeeping of the head.
-type IndexState struct {
-	ID             int64
-	ReaderFeatures int64
-	WriterFeatures int64
-}
 
 // FeatureIndexCatchup: catch-up positions are maintained and a missing one means
 // "not caught up". It is in both feature words or in neither.
