@@ -60,8 +60,16 @@ type baseFile struct {
 // not read yet.
 func newBaseFile(c *catalog.BaseFile, g *generation) *baseFile {
 	f := &baseFile{generation: g, lsn: LSN(c.LSN)}
-	for _, x := range c.Fragments {
-		f.fragments = append(f.fragments, fragment{table: TableID(x.TableID), rows: x.Rows, start: -1, live: x.Rows})
+	for i, x := range c.Fragments {
+		known := fragment{table: TableID(x.TableID), rows: x.Rows, start: -1, live: x.Rows}
+		if i < len(c.FragmentIDs) {
+			known.id = c.FragmentIDs[i]
+		}
+		if x.TableID != 0 {
+			live, _ := liveOf(c, i)
+			known.deleted, known.live, known.liveSum = deleted(c, i), live.rows, live.sum
+		}
+		f.fragments = append(f.fragments, known)
 	}
 	return f
 }

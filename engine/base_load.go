@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -11,13 +12,22 @@ import (
 
 // A replay begins with the base, if the head has one: its rows come before all
 // commits, and the log goes on behind the commit that it is the state of.
+//
+// The files may have been written by several compactions. The first one begins with
+// the schema, of which all rows that are not superseded are; that of another file is of
+// no interest any more. A row is in one place that is not superseded. So the order in
+// which the files are read does not matter, but for speed: rows that come in the order
+// of their ids go to the tree at once, and most of them are in the oldest files.
 
 // openBase opens the files of the base and checks their headers.
 func (r *recovery) openBase(state *catalog.State) error {
 	s := r.s
+	if err := baseIsOf(state.Base, state.BaseLSN); err != nil {
+		return err
+	}
 	for _, c := range state.Base {
 		f := newBaseLog(c)
-		s.base = append(s.base, newBaseFile(&f.want, f.generation))
+		s.base = append(s.base, f.known)
 		if err := s.open(f.generation, s.fs.OpenRead); err != nil {
 			return err
 		}
@@ -28,17 +38,33 @@ func (r *recovery) openBase(state *catalog.State) error {
 	return nil
 }
 
+// baseIsOf refuses files that do not begin with those of the commit that the base is
+// the state of.
+func baseIsOf(files []catalog.BaseFile, lsn int64) error {
+	if len(files) == 0 && lsn == 0 {
+		return nil
+	}
+	if len(files) == 0 || files[0].LSN != lsn || slices.ContainsFunc(files, func(f catalog.BaseFile) bool { return f.LSN > lsn }) {
+		return &CorruptError{File: catalog.FileName, Reason: fmt.Sprintf("the base is of commit %d, and does not begin with files of it", lsn)}
+	}
+	return nil
+}
+
 // baseLog is a base file during recovery.
 type baseLog struct {
 	logFile
+	known  *baseFile // what the store knows of it
 	want   catalog.BaseFile
+	cursor baseCursor
 	schema int64 // schema frames
 }
 
 func newBaseLog(c catalog.BaseFile) *baseLog {
 	g := newBaseGeneration(c.ObjectID, c.Path)
-	g.info.State, g.info.Bytes = catalog.GenerationSealed, c.ByteExtent
-	return &baseLog{logFile: logFile{generation: g}, want: c}
+	g.info.State, g.info.Bytes, g.info.LastLSN = catalog.GenerationSealed, c.ByteExtent, LSN(c.LSN)
+	l := &baseLog{logFile: logFile{generation: g}, known: newBaseFile(&c, g), want: c}
+	l.cursor = newBaseCursor(&l.want)
+	return l
 }
 
 // loadBase replays the base.
@@ -46,12 +72,14 @@ func (r *recovery) loadBase() error {
 	if len(r.base) == 0 {
 		return nil
 	}
-	var schema baseSchema
 	p := r.replay
 	p.pos = nil // no delta refers to a base's records, and no two are of one row
-	for _, f := range r.base {
+	if err := r.baseSchema(r.base[0]); err != nil {
+		return err
+	}
+	for _, f := range oldestFirst(r.base) {
 		p.slot = f.slot
-		if err := r.baseFile(f, &schema); err != nil {
+		if err := r.baseRows(f); err != nil {
 			return err
 		}
 	}
@@ -64,25 +92,59 @@ func (r *recovery) loadBase() error {
 	return r.compareHead()
 }
 
-// baseFile replays one file of the base and holds its footer against what was
-// replayed, and against the catalog.
-func (r *recovery) baseFile(f *baseLog, schema *baseSchema) error {
+// oldestFirst returns base files in the order in which they were written.
+func oldestFirst(files []*baseLog) []*baseLog {
+	return slices.SortedStableFunc(slices.Values(files), func(a, b *baseLog) int { return cmp.Compare(a.want.LSN, b.want.LSN) })
+}
+
+// baseSchema reads the schema that the base begins with.
+func (r *recovery) baseSchema(f *baseLog) error {
+	var schema baseSchema
+	sc := wal.NewScanner(f.file, f.start, f.allocated, f.salt)
+	for !schema.done() {
+		fr, ok := sc.Next()
+		if !ok {
+			return f.stopped(sc)
+		}
+		if fr.Kind != wal.KindSchema {
+			return corruptIn(f.path, fr.Offset, damaged(fr.Offset, "a %s before the end of the schema", fr.Kind))
+		}
+		m, err := wal.DecodeSchema(fr)
+		if err != nil {
+			return corruptIn(f.path, fr.Offset, err)
+		}
+		if err := schema.take(m); err != nil {
+			return corruptIn(f.path, fr.Offset, schemaDamage(fr.Offset, err))
+		}
+	}
+	r.replay.begin(schema.schema())
+	return nil
+}
+
+// stopped is the error of a base file that ends before its footer.
+func (f *baseLog) stopped(sc *wal.Scanner) error {
+	f.stop = sc.Stop()
+	if f.stop.Clean() {
+		return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: "no footer in a file of the base"}
+	}
+	return corruptOrRead(f.path, f.stop)
+}
+
+// baseRows replays the rows of one file of the base and holds its footer against what
+// was replayed, and against the catalog.
+func (r *recovery) baseRows(f *baseLog) error {
 	sc := wal.NewScanner(f.file, f.start, f.allocated, f.salt)
 	for n := 0; f.seal == nil; n++ {
 		fr, ok := sc.Next()
 		if !ok {
-			f.stop = sc.Stop()
-			if f.stop.Clean() {
-				return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: "no footer in a file of the base"}
-			}
-			return corruptOrRead(f.path, f.stop)
+			return f.stopped(sc)
 		}
 		if r.ended != nil && n%baseFlush == 0 {
 			if err := r.ended(); err != nil {
 				return err
 			}
 		}
-		if err := r.baseFrame(f, schema, fr); err != nil {
+		if err := r.baseFrame(f, fr); err != nil {
 			return corruptIn(f.path, fr.Offset, err)
 		}
 		f.end = fr.End()
@@ -91,45 +153,44 @@ func (r *recovery) baseFile(f *baseLog, schema *baseSchema) error {
 	if err := f.matches(); err != nil {
 		return &CorruptError{File: f.path, Offset: f.end, Reason: err.Error()}
 	}
-	if err := r.replay.baseEnd(f.seal); err != nil {
+	if err := r.replay.baseEnd(f); err != nil {
 		return corruptIn(f.path, f.end, err)
 	}
 	return nil
 }
 
-func (r *recovery) baseFrame(f *baseLog, schema *baseSchema, fr wal.Frame) error {
-	p := r.replay
+func (r *recovery) baseFrame(f *baseLog, fr wal.Frame) error {
 	switch fr.Kind {
 	case wal.KindSchema:
-		m, err := wal.DecodeSchema(fr)
+		if f.cursor.at >= 0 {
+			return damaged(fr.Offset, "a schema behind rows of the base")
+		}
+		f.schema++
+		_, err := wal.DecodeSchema(fr)
+		return err
+	case wal.KindPut:
+		ids, _, err := wal.CutPut(fr)
 		if err != nil {
 			return err
 		}
-		if schema.done() {
-			return damaged(fr.Offset, "a schema behind the schema of the base")
-		}
-		f.schema++
-		if err := schema.take(m); err != nil {
-			return schemaDamage(fr.Offset, err)
-		}
-		if schema.done() {
-			p.begin(schema.schema())
-		}
-		return nil
-	case wal.KindPut:
-		if !schema.done() {
-			return damaged(fr.Offset, "a row before the schema")
-		}
 		r.sizes.frame(fr.Kind, []byte(fr.Payload[:min(len(fr.Payload), binary.MaxVarintLen64)]), fr.End()-fr.Offset)
+		dead, err := f.cursor.row(ids, fr.Offset)
+		if err != nil {
+			return err
+		}
+		f.passed(fr)
+		if dead {
+			return nil
+		}
 		m, err := wal.DecodePut(fr)
 		if err != nil {
 			return err
 		}
-		p.size = uint32(fr.End() - fr.Offset)
-		return p.baseRow(m, fr.Offset)
+		r.replay.size = uint32(fr.End() - fr.Offset)
+		return r.replay.baseRow(m, fr.Offset)
 	case wal.KindSeal:
-		if !schema.done() {
-			return damaged(fr.Offset, "a footer before the schema")
+		if err := f.cursor.left(fr.Offset); err != nil {
+			return err
 		}
 		m, err := wal.DecodeSeal(fr)
 		if err != nil {
@@ -141,6 +202,15 @@ func (r *recovery) baseFrame(f *baseLog, schema *baseSchema, fr wal.Frame) error
 	return damaged(fr.Offset, "a %s in a base", fr.Kind)
 }
 
+// passed notes where the rows of the fragment at hand are.
+func (f *baseLog) passed(fr wal.Frame) {
+	x := &f.known.fragments[f.cursor.at]
+	if x.start < 0 {
+		x.start = fr.Offset
+	}
+	x.bytes = fr.End() - x.start
+}
+
 // matches compares a file with what the catalog has of it.
 func (f *baseLog) matches() error {
 	w := &f.want
@@ -149,8 +219,11 @@ func (f *baseLog) matches() error {
 		found = append(found, catalog.Fragment{Rows: f.schema})
 	}
 	for _, x := range f.seal.Records {
-		found = append(found, catalog.Fragment{TableID: int64(x.Table), Rows: int64(x.Count)})
+		if x.Count > 0 {
+			found = append(found, catalog.Fragment{TableID: int64(x.Table), Rows: int64(x.Count)})
+		}
 	}
+	known := slices.DeleteFunc(slices.Clone(w.Fragments), func(x catalog.Fragment) bool { return x.TableID != 0 && x.Rows == 0 })
 	switch {
 	case f.end != w.ByteExtent || f.allocated != w.ByteExtent:
 		return fmt.Errorf("the footer ends at %d of %d bytes, the file was sealed as %d", f.end, f.allocated, w.ByteExtent)
@@ -158,8 +231,8 @@ func (f *baseLog) matches() error {
 		return fmt.Errorf("digest %x, sealed %x", f.seal.Digest, w.IntegrityDigest)
 	case int64(f.seal.LastLSN) != w.LSN || int64(f.least) != w.LSN:
 		return fmt.Errorf("header and footer are of commits %d and %d, the catalog says %d", f.least, f.seal.LastLSN, w.LSN)
-	case !slices.Equal(found, w.Fragments):
-		return fmt.Errorf("fragments %v, the catalog says %v", found, w.Fragments)
+	case !slices.Equal(found, known):
+		return fmt.Errorf("fragments %v, the catalog says %v", found, known)
 	}
 	return nil
 }

@@ -88,14 +88,14 @@ func TestBaseForgedRows(t *testing.T) {
 		change       func(f *forgery)
 	}{
 		{"nothing", "", false, func(f *forgery) {}},
-		{"a row of a keys table left out", "rows for table", false, func(f *forgery) { f.rows = f.rows[1:] }},
-		{"a row left out", "rows and sum", false, func(f *forgery) { f.rows = f.rows[:len(f.rows)-1] }},
+		{"a row of a keys table left out", "rows in a fragment", false, func(f *forgery) { f.rows = f.rows[1:] }},
+		{"a row left out", "rows in a fragment", false, func(f *forgery) { f.rows = f.rows[:len(f.rows)-1] }},
 		{"a row that is another", "rows and sum", false, func(f *forgery) {
 			f.rows[len(f.rows)-1].Rec = f.rows[len(f.rows)-2].Rec
 		}},
 		{"a row of a keys table that is another", "which add up to", true, func(f *forgery) { f.rows[0].Rec = f.rows[1].Rec }},
 		{"rows out of order", "behind row", false, func(f *forgery) { f.rows[0], f.rows[1] = f.rows[1], f.rows[0] }},
-		{"a table that the footer does not name", "does not name", false, func(f *forgery) {
+		{"a table that the footer does not name", "has no fragment", false, func(f *forgery) {
 			f.seal.Records, f.seal.Contributions = f.seal.Records[:1], f.seal.Contributions[:1]
 		}},
 		{"a count that is another", "the footer has", false, func(f *forgery) { f.seal.Contributions[0].Rows++ }},
@@ -204,11 +204,11 @@ func TestBaseOfAnotherSeal(t *testing.T) {
 	for name, change := range map[string]func(){
 		"extent":   func() { b.ByteExtent++ },
 		"digest":   func() { b.IntegrityDigest[3]++ },
-		"commit":   func() { b.LSN-- },
+		"commit":   func() { b.LSN--; sp.state.BaseLSN-- },
 		"rows":     func() { b.Fragments[1].Rows++ },
 		"fragment": func() { b.Fragments = b.Fragments[:1] },
 	} {
-		*b = was
+		*b, sp.state.BaseLSN = was, was.LSN
 		b.Fragments = append([]catalog.Fragment(nil), was.Fragments...)
 		change()
 		_, err := sp.scan()

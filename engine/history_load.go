@@ -82,6 +82,9 @@ func (s *Store) replayHistory(ctx context.Context, o *objects, known *catalog.Hi
 // openHistory opens the files of a representation and checks their headers.
 func (r *recovery) openHistory(known *catalog.History) error {
 	s, o := r.s, r.replay.objects
+	if err := baseIsOf(known.Base, known.BaseLSN); err != nil {
+		return err
+	}
 	for _, c := range known.Base {
 		f := newBaseLog(c)
 		r.base = append(r.base, f)

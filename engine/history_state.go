@@ -33,8 +33,8 @@ type pastFile struct {
 	*generation
 	size int64
 	seal wal.Seal
-	rows []catalog.Fragment // of a base file, by the catalog
-	bad  error              // why a base file cannot be read
+	want catalog.BaseFile // of a base file: what the catalog has of it
+	bad  error            // why a base file cannot be read
 }
 
 // records is how many frames of a table a file has.
@@ -89,13 +89,17 @@ func (s *Store) openPast(ctx context.Context, o *objects, known *catalog.History
 
 // files looks at all files.
 func (st *pastState) files(ctx context.Context, known *catalog.History) error {
+	if err := baseIsOf(known.Base, known.BaseLSN); err != nil {
+		return err
+	}
 	for i, c := range known.Base {
-		f := &pastFile{generation: newBaseLog(c).generation, rows: c.Fragments}
+		log := newBaseLog(c)
+		f := &pastFile{generation: log.generation, want: c}
 		st.base = append(st.base, f)
-		err := st.look(ctx, f, c.ByteExtent, c.IntegrityDigest, LSN(known.BaseLSN))
+		err := st.look(ctx, f, c.ByteExtent, c.IntegrityDigest, LSN(c.LSN))
 		if err == nil {
-			log := &baseLog{logFile: logFile{generation: f.generation, seal: &f.seal, end: f.size}, want: c}
-			if i == 0 && len(c.Fragments) > 0 {
+			log.seal, log.end = &f.seal, f.size
+			if len(c.Fragments) > 0 && c.Fragments[0].TableID == 0 {
 				log.schema = c.Fragments[0].Rows // held against the file when it is read
 			}
 			if err = log.matches(); err != nil {
@@ -233,7 +237,7 @@ func (st *pastState) schema(ctx context.Context, known *catalog.History) (*Schem
 		if err != nil {
 			return nil, err
 		}
-		if rows := st.base[0].rows; len(rows) == 0 || rows[0] != (catalog.Fragment{Rows: frames}) {
+		if rows := st.base[0].want.Fragments; len(rows) == 0 || rows[0] != (catalog.Fragment{Rows: frames}) {
 			return nil, &CorruptError{File: st.base[0].path, Reason: fmt.Sprintf("a schema of %d frames, the catalog says %v", frames, rows)}
 		}
 		defs = b.schema()
@@ -308,30 +312,34 @@ func (st *pastState) restoredAt(lsn LSN, known *catalog.History) bool {
 // world. A base file that cannot be read leaves that to the reading of its tables.
 func (st *pastState) count(schema *Schema, known *catalog.History) ([]tally, error) {
 	counts, whole := make([]tally, len(schema.tables)), true
-	add := func(f *pastFile) {
-		for _, c := range f.seal.Contributions {
-			if slot, ok := schema.slot(TableID(c.Table)); ok {
-				counts[slot].rows += c.Rows
-				counts[slot].sum = counts[slot].sum.Add(c.Sum)
-			}
+	add := func(table TableID, k tally) {
+		if slot, ok := schema.slot(table); ok {
+			counts[slot].rows += k.rows
+			counts[slot].sum = counts[slot].sum.Add(k.sum)
 		}
 	}
 	for _, f := range st.base {
-		if f.bad == nil {
-			add(f)
-			continue
-		}
-		whole = false
-		for _, x := range f.rows {
-			if slot, ok := schema.slot(TableID(x.TableID)); ok {
-				counts[slot].rows += x.Rows
+		for i, x := range f.want.Fragments {
+			if x.TableID == 0 {
+				continue
 			}
+			live, summed := liveOf(&f.want, i)
+			if f.bad == nil && x.Rows > 0 {
+				var err error
+				if live, err = liveIn(&f.want, TableID(x.TableID), f.contribution(TableID(x.TableID))); err != nil {
+					return nil, &CorruptError{File: f.path, Offset: f.size, Reason: err.Error()}
+				}
+			}
+			whole = whole && (f.bad == nil || summed)
+			add(TableID(x.TableID), live)
 		}
 	}
 	last := LSN(known.BaseLSN)
 	for _, log := range st.logs {
 		for _, f := range log {
-			add(f)
+			for _, c := range f.seal.Contributions {
+				add(TableID(c.Table), tally{c.Rows, c.Sum})
+			}
 			last = max(last, f.info.LastLSN)
 		}
 	}

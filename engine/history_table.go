@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/tidemarkdb/tidemark/engine/tree"
@@ -97,7 +99,8 @@ type pastLoad struct {
 	*pastTable
 	replay *replay
 	t      *replayTable
-	frames uint64 // of the table in the file at hand
+	frames uint64     // of the table in the file at hand
+	cursor baseCursor // in that file, if it is one of a base
 }
 
 func newPastLoad(p *pastTable) *pastLoad {
@@ -111,7 +114,7 @@ func newPastLoad(p *pastTable) *pastLoad {
 
 func (l *pastLoad) load(ctx context.Context) (*Table, error) {
 	st := l.state
-	for _, f := range st.base {
+	for _, f := range oldestPast(st.base) {
 		if err := l.file(ctx, f, true); err != nil {
 			return nil, err
 		}
@@ -134,6 +137,11 @@ func (l *pastLoad) load(ctx context.Context) (*Table, error) {
 	return n, l.fit(n.ResidentBytes())
 }
 
+// oldestPast returns base files in the order in which they were written, see oldestFirst.
+func oldestPast(files []*pastFile) []*pastFile {
+	return slices.SortedStableFunc(slices.Values(files), func(a, b *pastFile) int { return cmp.Compare(a.want.LSN, b.want.LSN) })
+}
+
 // anyPath names a file that has rows of the table.
 func (l *pastLoad) anyPath() (path string) {
 	for _, log := range append([][]*pastFile{l.state.base}, l.state.logs...) {
@@ -148,15 +156,26 @@ func (l *pastLoad) anyPath() (path string) {
 
 // file finds the places of rows in a file, if it has some.
 func (l *pastLoad) file(ctx context.Context, f *pastFile, base bool) error {
-	if f.bad != nil {
-		for _, x := range f.rows {
-			if TableID(x.TableID) == l.def.ID {
-				return f.bad
-			}
-		}
-		return nil
-	}
+	claim := f.contribution(l.def.ID)
 	want := f.records(l.def.ID)
+	if base {
+		at := fragmentOf(&f.want, l.def.ID)
+		if at < 0 {
+			return nil
+		}
+		if live, _ := liveOf(&f.want, at); live.rows == 0 {
+			return nil // all of it is superseded
+		}
+		if f.bad != nil {
+			return f.bad
+		}
+		var err error
+		if claim, err = liveIn(&f.want, l.def.ID, claim); err != nil {
+			return &CorruptError{File: f.path, Offset: f.size, Reason: err.Error()}
+		}
+		l.cursor = newBaseCursor(&f.want)
+		l.cursor.begin(at)
+	}
 	if want == 0 {
 		return nil
 	}
@@ -175,7 +194,7 @@ func (l *pastLoad) file(ctx context.Context, f *pastFile, base bool) error {
 	if err != nil {
 		return err
 	}
-	if claim := f.contribution(l.def.ID); l.t.tally.rows != claim.rows {
+	if l.t.tally.rows != claim.rows {
 		return &CorruptError{File: f.path, Offset: f.size, Reason: fmt.Sprintf(
 			"the footer claims %d rows more for table %q, its records make %d", claim.rows, l.def.Name, l.t.tally.rows)}
 	}
@@ -198,12 +217,12 @@ func (l *pastLoad) frame(fr wal.Frame, base bool) error {
 	l.replay.size = uint32(fr.End() - fr.Offset)
 	switch fr.Kind {
 	case wal.KindPut:
+		if base {
+			return l.baseRow(fr)
+		}
 		p, err := wal.DecodePut(fr)
 		if err != nil {
 			return err
-		}
-		if base && l.t.rows.hasMax && p.Rowid <= l.t.rows.max {
-			return damaged(fr.Offset, "row %d of table %q behind row %d", p.Rowid, l.def.Name, l.t.rows.max)
 		}
 		return l.put(p, fr.Offset)
 	case wal.KindDelta:
@@ -222,6 +241,29 @@ func (l *pastLoad) frame(fr wal.Frame, base bool) error {
 	}
 	l.t.tally.rows--
 	return l.known(d.Version, fr.Offset)
+}
+
+// baseRow takes a row of a base, unless it is superseded.
+func (l *pastLoad) baseRow(fr wal.Frame) error {
+	ids, _, err := wal.CutPut(fr)
+	if err != nil {
+		return err
+	}
+	if dead, err := l.cursor.row(ids, fr.Offset); dead || err != nil {
+		return err
+	}
+	p, err := wal.DecodePut(fr)
+	if err != nil {
+		return err
+	}
+	before := l.t.tally.rows
+	if err := l.put(p, fr.Offset); err != nil {
+		return err
+	}
+	if l.t.tally.rows == before {
+		return damaged(fr.Offset, "row %d of table %q is in the base twice", p.Rowid, l.def.Name)
+	}
+	return nil
 }
 
 func (l *pastLoad) put(p wal.Put, offset int64) error {

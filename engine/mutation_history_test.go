@@ -43,7 +43,7 @@ var historyFences = []fencesOf{
 	{"history_table.go", ".", []fence{
 		{"a table has room for what is left", `	if over := present + h.held() - budget; over > 0 {`, `	if over := h.held() - budget; over > 0 {`, "TestPastTablesBeyondTheBudget|TestBranchPointsWithinTheBudget"},
 		{"a table that does not fit is refused", `all > budget {`, `all > 2*budget {`, "TestPastTablesBeyondTheBudget|TestBranchPointsWithinTheBudget"},
-		{"a damaged file is one of its tables", `				return f.bad
+		{"a damaged file is one of its tables", `			return f.bad
 `, `				return nil
 `, "TestPastTablesWithDamage"},
 	}},

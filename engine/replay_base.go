@@ -10,22 +10,27 @@ func (r *replay) begin(s *Schema) {
 	}
 }
 
-// baseRow replays a row of a base. Rows of a table come in the order of their ids,
-// which leaves no room for two of one row.
+// baseRow replays a row of a base: of rows that are not superseded, no two are of one.
 func (r *replay) baseRow(p wal.Put, offset int64) error {
 	t, err := r.row(p.Table, p.Version, offset)
 	if err != nil {
 		return err
 	}
-	if t.rows.hasMax && p.Rowid <= t.rows.max {
-		return damaged(offset, "row %d of table %q behind row %d", p.Rowid, t.def.Name, t.rows.max)
+	before := t.tally.rows
+	if err := r.put(p, offset); err != nil {
+		return err
 	}
-	return r.put(p, offset)
+	if t.tally.rows == before {
+		return damaged(offset, "row %d of table %q is in the base twice", p.Rowid, t.def.Name)
+	}
+	return nil
 }
 
-// baseEnd ends a file of a base: what its footer says of each table is what was
-// replayed of it.
-func (r *replay) baseEnd(m *wal.Seal) error {
+// baseEnd ends a file of a base: what the catalog says of the rows that are not
+// superseded is what was replayed, and the footer vouches for a fragment of which none
+// is.
+func (r *replay) baseEnd(f *baseLog) error {
+	m := f.seal
 	if len(m.Records) != len(m.Contributions) {
 		return damaged(0, "the footer has records of %d tables and contributions to %d", len(m.Records), len(m.Contributions))
 	}
@@ -33,19 +38,28 @@ func (r *replay) baseEnd(m *wal.Seal) error {
 		if m.Records[i].Table != k.Table || int64(m.Records[i].Count) != k.Rows || i > 0 && k.Table <= m.Contributions[i-1].Table {
 			return damaged(0, "the footer has %v and %v", m.Records, m.Contributions)
 		}
+		live, err := liveIn(&f.want, TableID(k.Table), tally{k.Rows, k.Sum})
+		if err != nil {
+			return damaged(0, "%v", err)
+		}
+		x := &f.known.fragments[fragmentOf(&f.want, TableID(k.Table))]
+		x.sum, x.liveSum = k.Sum, live.sum
 		slot, ok := r.defs.slot(TableID(k.Table))
 		if !ok {
-			return damaged(0, "the footer names table %d, which does not exist", k.Table)
+			if live.rows > 0 {
+				return damaged(0, "the footer names table %d, which does not exist", k.Table)
+			}
+			continue
 		}
 		t := r.tables[slot]
 		if t.keys {
-			if t.tally.rows != k.Rows {
-				return damaged(0, "the footer claims %d rows for table %q, there are %d", k.Rows, t.def.Name, t.tally.rows)
+			if t.tally.rows != live.rows {
+				return damaged(0, "the footer claims %d rows for table %q, there are %d", live.rows, t.def.Name, t.tally.rows)
 			}
-			t.tally.sum = k.Sum // held against the rows in the second pass
-		} else if t.tally != (tally{rows: k.Rows, sum: k.Sum}) {
+			t.tally.sum = live.sum // held against the rows in the second pass
+		} else if t.tally != live {
 			return damaged(0, "the footer claims %d rows and sum %x for table %q, there are %d and %x",
-				k.Rows, k.Sum, t.def.Name, t.tally.rows, t.tally.sum)
+				live.rows, live.sum, t.def.Name, t.tally.rows, t.tally.sum)
 		}
 		t.sum = t.sum.Add(t.tally.sum)
 		t.count += t.tally.rows

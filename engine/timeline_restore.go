@@ -258,7 +258,7 @@ func (s *Store) restored(r *restoring, lsn LSN, head catalog.Timeline) {
 	}
 	s.base = nil
 	for _, f := range r.replay.base {
-		s.base = append(s.base, newBaseFile(&f.want, f.generation))
+		s.base = append(s.base, f.known)
 	}
 	for i := range s.replaced {
 		s.replaced[i].lease = min(s.replaced[i].lease, before)

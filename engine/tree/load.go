@@ -57,7 +57,9 @@ func (l *loader) pieces(n int, fill func(i int, l *loader)) {
 }
 
 // add appends an entry.
-func (l *loader) add(head uint64, entry string) {
+func (l *loader) add(head uint64, entry string) { addTo(l, head, entry) }
+
+func addTo[K bytesLike](l *loader, head uint64, entry K) {
 	if l.leaf != nil && l.leaf.crowded(head, len(entry)) {
 		l.flush()
 	}
