@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -19,15 +20,21 @@ import (
 // a generation and has the same frames:
 //
 //	header   of shard 0 and generation 0, which no log has; its first LSN is the
-//	         commit that the base is the state of
-//	schema   in the first file only: see base_schema.go
+//	         commit of the compaction that wrote it
+//	schema   in the first file of each compaction: see base_schema.go
 //	put      table after table in the order of their ids, the rows of each in the
 //	         order of theirs, by the definitions of that schema
 //	footer   per table how many records there are, and what they add up to
 //
-// What one file has of a table is a fragment. There are no commits: the files of
-// a base stand for it together, and the catalog names all or none of them. A large
-// base is cut into files of about the size of a generation, between any two rows.
+// What one file has of a table is a fragment, which may be empty. There are no
+// commits: the files of a base stand for it together, and the catalog names all or
+// none of them. What a compaction writes is cut into files of about the size of a
+// generation, between any two rows.
+//
+// A base is of the commit of its newest files, which come first: the schema that the
+// first one begins with is the schema of the base, and others say nothing any more.
+// Of older files it has what the catalog does not have as deleted; all of that is by
+// the definitions of the newest schema, too.
 //
 // A row of a keys table is read from a base file as from any other.
 
@@ -46,6 +53,7 @@ type fragment struct {
 	deleted *roaring.Bitmap // ordinals of rows that are superseded, nil for none; never changed
 	live    int64           // rows that are not deleted, of the schema its frames
 	liveSum row.Sum         // of these
+	summed  bool            // the sums are known
 }
 
 // baseFile is a file of the base: written and sealed, never changed. What is
@@ -83,10 +91,17 @@ func generationsOf(files []*baseFile) []*generation {
 	return list
 }
 
-// sum is what the rows of the file add up to.
+// sum is what the rows of the file add up to, and liveSum what the live ones do.
 func (f *baseFile) sum() (sum row.Sum) {
 	for _, x := range f.fragments {
 		sum = sum.Add(x.sum)
+	}
+	return sum
+}
+
+func (f *baseFile) liveSum() (sum row.Sum) {
+	for _, x := range f.fragments {
+		sum = sum.Add(x.liveSum)
 	}
 	return sum
 }
@@ -97,7 +112,6 @@ func newBaseGeneration(object int64, path string) *generation {
 }
 
 const (
-	baseFiles = 64        // about as many at most, however small generations are
 	baseFlush = 256       // records that are written at once,
 	baseBytes = 256 << 10 // or bytes
 )
@@ -118,6 +132,8 @@ type baseWriter struct {
 	held  int // records in b
 	files []*baseFile
 	wrote int64 // bytes of all files
+	read  int64 // bytes of rows that were read from files, since the last flush
+	rate  *byteRate
 	tell  func(wrote int64)
 
 	scratch []byte
@@ -141,10 +157,50 @@ func (w *baseWriter) schema(s *Schema) error {
 	return nil
 }
 
-// table writes the rows of a table.
-func (w *baseWriter) table(t *Table) error {
-	var all fragment
-	colIDs := t.def.columnIDs()
+// table writes the rows of a table that a plan has: with what kept files have, they
+// are the table, each row once.
+func (w *baseWriter) table(p *tablePlan) error {
+	t, all := p.Table, p.kept
+	add := func(e Entry) error {
+		f, err := w.fragment(t.def.ID)
+		if err != nil {
+			return err
+		}
+		before := w.b.Len()
+		if err := w.b.Put(uint64(t.def.ID), t.def.Version, e.Rowid, e.Rec); err != nil {
+			return err
+		}
+		sum := row.RowSum(uint64(t.def.ID), e.Rowid, p.columns, e.Rec, t.def.RowidAlias, &w.scratch)
+		f.rows++
+		f.sum = f.sum.Add(sum)
+		f.bytes += int64(w.b.Len() - before)
+		all.rows++
+		all.sum = all.sum.Add(sum)
+		if t.src != nil {
+			w.read += int64(len(e.Rec))
+		}
+		return w.flush(false)
+	}
+	var err error
+	if p.whole {
+		err = eachRow(t, add)
+	} else {
+		err = eachRowOf(t, p.ids, add)
+	}
+	if err == nil && all.rows == 0 && !p.held {
+		_, err = w.fragment(t.def.ID) // an index is to have something to span
+	}
+	if err != nil {
+		return err
+	}
+	if all.rows != int64(t.Len()) || all.sum != t.sum {
+		return fmt.Errorf("engine: table %q has %d rows of sum %x, %d rows of sum %x were read", t.def.Name, t.Len(), t.sum, all.rows, all.sum)
+	}
+	return nil
+}
+
+// eachRow calls each with all rows of a table.
+func eachRow(t *Table, each func(Entry) error) error {
 	scan := t.Scan(math.MinInt64, math.MaxInt64, false)
 	block := make([]Entry, baseFlush)
 	for {
@@ -153,30 +209,52 @@ func (w *baseWriter) table(t *Table) error {
 			return err
 		}
 		for _, e := range block[:n] {
-			f, err := w.fragment(t.def.ID)
-			if err != nil {
-				return err
-			}
-			before := w.b.Len()
-			if err := w.b.Put(uint64(t.def.ID), t.def.Version, e.Rowid, e.Rec); err != nil {
-				return err
-			}
-			sum := row.RowSum(uint64(t.def.ID), e.Rowid, colIDs, e.Rec, t.def.RowidAlias, &w.scratch)
-			f.rows++
-			f.sum = f.sum.Add(sum)
-			f.bytes += int64(w.b.Len() - before)
-			all.rows++
-			all.sum = all.sum.Add(sum)
-			if err := w.flush(false); err != nil {
+			if err := each(e); err != nil {
 				return err
 			}
 		}
 		if n < len(block) {
-			break
+			return nil
 		}
 	}
-	if all.rows != int64(t.Len()) || all.sum != t.sum {
-		return fmt.Errorf("engine: table %q has %d rows of sum %x, %d rows of sum %x were read", t.def.Name, t.Len(), t.sum, all.rows, all.sum)
+}
+
+// eachRowOf calls each with those rows of a table, of some ids that ascend, that there
+// are. Ids that are close to each other are read in one go.
+func eachRowOf(t *Table, ids []int64, each func(Entry) error) error {
+	block := make([]Entry, baseFlush)
+	for part := range slices.Chunk(ids, baseFlush) {
+		first, last := part[0], part[len(part)-1]
+		if uint64(last-first) >= 4*uint64(len(part)) {
+			for _, id := range part {
+				rec, ok, err := t.Get(id)
+				if err == nil && ok {
+					err = each(Entry{Rowid: id, Rec: rec})
+				}
+				if err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		scan := t.Scan(first, last, false)
+		for more := true; more; {
+			n, err := scan.Next(block)
+			if err != nil {
+				return err
+			}
+			for _, e := range block[:n] {
+				for len(part) > 0 && part[0] < e.Rowid {
+					part = part[1:]
+				}
+				if len(part) > 0 && part[0] == e.Rowid {
+					if err := each(e); err != nil {
+						return err
+					}
+				}
+			}
+			more = n == len(block)
+		}
 	}
 	return nil
 }
@@ -229,6 +307,10 @@ func (w *baseWriter) flush(all bool) error {
 	if err := w.s.refusal(); err != nil {
 		return err
 	}
+	if err := w.rate.charge(w.ctx, w.read+int64(w.b.Len())); err != nil {
+		return err
+	}
+	w.read = 0
 	g := w.cur.generation
 	w.wrote += int64(w.b.Len())
 	if err := g.append(w.b.Bytes()); err != nil {
@@ -285,7 +367,7 @@ func (w *baseWriter) end() error {
 	g.file, w.cur = nil, nil
 	for i := range f.fragments {
 		x := &f.fragments[i]
-		x.live, x.liveSum = x.rows, x.sum
+		x.live, x.liveSum, x.summed = x.rows, x.sum, true
 	}
 	w.files = append(w.files, f)
 	if err := file.Close(); err != nil {
@@ -327,11 +409,11 @@ func (w *baseWriter) abandon(cause error) error {
 	return cause
 }
 
-// writeBase writes the state of a cut. What is written is known to the catalog and
-// named by no head.
-func (s *Store) writeBase(ctx context.Context, job int64, c *cut, progress func(done, total int64)) ([]*baseFile, error) {
-	w := &baseWriter{s: s, ctx: ctx, job: job, lsn: c.lsn, limit: max(s.opts.GenerationSize, c.state.live/baseFiles)}
-	if total := max(c.state.live, 1); progress != nil {
+// writeBase writes the files that a plan adds to what it keeps. What is written is
+// known to the catalog and named by no head.
+func (s *Store) writeBase(ctx context.Context, job int64, c *cut, plan *basePlan, rate *byteRate, progress func(done, total int64)) ([]*baseFile, error) {
+	w := &baseWriter{s: s, ctx: ctx, job: job, lsn: c.lsn, limit: s.baseFileSize(c), rate: rate}
+	if total := max(plan.bytes, 1); progress != nil {
 		w.tell = func(wrote int64) { progress(min(wrote, total), total) }
 	}
 	if err := soundBase(c.state.schema); err != nil {
@@ -340,10 +422,7 @@ func (s *Store) writeBase(ctx context.Context, job int64, c *cut, progress func(
 	if err := w.schema(c.state.schema); err != nil {
 		return nil, w.abandon(err)
 	}
-	for _, t := range c.state.tables {
-		if !t.def.Durable {
-			continue
-		}
+	for _, t := range plan.tables {
 		if err := w.table(t); err != nil {
 			return nil, w.abandon(err)
 		}

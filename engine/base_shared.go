@@ -23,21 +23,39 @@ import (
 // files is no part of it.
 const baseRecipe = "base/1"
 
-// makeBase returns the base of a cut: another timeline's if there is one, else it is
-// written. shared says which.
-func (s *Store) makeBase(ctx context.Context, job int64, c *cut, progress func(done, total int64)) (files []*baseFile, shared bool, err error) {
-	if files, err = s.sharedBase(ctx, job, c); err != nil {
-		return nil, false, err
+// newBase is the base of a cut, before it is published: its files in the order of the
+// manifest are the fresh ones and those that are kept.
+type newBase struct {
+	fresh, kept []*baseFile
+	steps       []catalog.ShardGeneration
+	shared      bool // another timeline wrote the fresh ones
+}
+
+// files lists all files of the base.
+func (b *newBase) files() []*baseFile { return slices.Concat(b.fresh, b.kept) }
+
+// makeBase returns the base of a cut. If nothing is kept of the one before, another
+// timeline's will do; what there is not is written.
+func (s *Store) makeBase(ctx context.Context, job int64, c *cut, mode compactMode, progress func(done, total int64)) (*newBase, error) {
+	plan, err := s.planBase(ctx, c, mode)
+	if err != nil {
+		return nil, err
 	}
-	if files == nil {
-		files, err = s.writeBase(ctx, job, c, progress)
-		return files, false, err
+	b := &newBase{kept: plan.kept, steps: plan.steps}
+	if len(plan.kept) == 0 {
+		if b.fresh, err = s.sharedBase(ctx, job, c); err != nil {
+			return nil, err
+		}
+	}
+	if b.shared = b.fresh != nil; !b.shared {
+		b.fresh, err = s.writeBase(ctx, job, c, plan, mode.rate, progress)
+		return b, err
 	}
 	if progress != nil {
 		total := max(c.state.live, 1)
 		progress(total, total)
 	}
-	return files, true, nil
+	return b, nil
 }
 
 // sharedBase returns the base that another timeline made of what the head is made
@@ -175,8 +193,12 @@ func (r *sharedBaseReader) frame(f *baseLog, fr wal.Frame) error {
 // their sums from there.
 func (r *sharedBaseReader) footer(f *baseLog) error {
 	sums := map[TableID]row.Sum{}
-	for _, k := range f.seal.Contributions {
+	for i, k := range f.seal.Contributions {
 		sums[TableID(k.Table)] = k.Sum
+		if k.Rows == 0 && k.Sum == (row.Sum{}) { // of an empty fragment no frame tells
+			at := min(i+len(f.want.Fragments)-len(f.seal.Records), len(r.fragments))
+			r.fragments = slices.Insert(r.fragments, max(at, 0), fragment{table: TableID(k.Table), start: -1})
+		}
 	}
 	var found []catalog.Fragment
 	for i := range r.fragments {
@@ -187,7 +209,7 @@ func (r *sharedBaseReader) footer(f *baseLog) error {
 			continue
 		}
 		x.sum = sums[x.table]
-		x.liveSum = x.sum
+		x.liveSum, x.summed = x.sum, true
 		t := r.totals[x.table]
 		r.totals[x.table] = tally{rows: t.rows + x.rows, sum: t.sum.Add(x.sum)}
 	}

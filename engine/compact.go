@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 )
 
-// A compaction replaces the log up to a cut by a base (base.go):
+// A compaction replaces the log up to a cut by a base (base.go), which keeps what is
+// still good of the base before (compact_plan.go):
 //
-//	cut → its publication → the base is written and sealed → the base takes the
+//	cut → its publication → what changed is written and sealed → the base takes the
 //	place of all that it stands for in the head → locators are exchanged →
 //	files that nothing needs any more are removed
 //
@@ -28,7 +28,9 @@ import (
 // Compact rewrites the log: what it holds up to the newest commit is replaced by one
 // record per row, and the files that held it are removed once no snapshot can be
 // read from them. It records a job. When nothing was written since the last
-// compaction it does nothing.
+// compaction it does nothing. Rows that did not change since stay where they are,
+// unless more than a tenth of the base would be garbage, or all of it fits in one
+// file and is in several: then the base is written anew. No rate holds it back.
 //
 // It waits for the write lock once, for a moment. ctx ends it with nothing changed,
 // unless it is as good as done. ErrFull leaves the log as it was. progress, which
@@ -38,7 +40,7 @@ func (s *Store) Compact(ctx context.Context, progress func(done, total int64)) e
 	return err
 }
 
-func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duration, progress func(done, total int64)) error {
+func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duration, mode compactMode, progress func(done, total int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.untilClose, func() { cancel(ErrClosed) })()
@@ -53,29 +55,34 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	if err != nil || c == nil {
 		return closedCause(ctx, err)
 	}
-	files, shared, err := s.makeBase(ctx, job, c, progress)
+	// Rows that are not read from the base yet, although it is the head, are read from
+	// files that go when this one is done.
+	if left := s.compactor.left; left != nil {
+		mode.whole = s.repoint(ctx, left.cut, left.files) != nil
+	}
+	made, err := s.makeBase(ctx, job, c, mode, progress)
 	if err != nil {
 		return closedCause(ctx, notDurable(fmt.Errorf("engine: compacting: %w", err)))
 	}
-	if err := s.installBase(ctx, c, files); err != nil {
+	if err := s.installBase(ctx, c, made); err != nil {
 		return closedCause(ctx, err)
 	}
 	s.compactor.left = nil // what an earlier one left, this one does
-	if err := s.repoint(ctx, c, files); err != nil && s.refusal() == nil {
+	if err := s.repoint(ctx, c, made.fresh); err != nil && s.refusal() == nil {
 		// Rows go on being read where they were, and the replaced files stay. The end
 		// of ctx is not the end of it: the compactor goes on.
-		s.compactor.left = &repointing{c, files}
+		s.compactor.left = &repointing{c, made.fresh}
 		s.compactor.signal()
 	}
 	var wrote int64
-	for _, f := range files {
-		if !shared {
+	for _, f := range made.fresh {
+		if !made.shared {
 			wrote += f.info.Bytes
 		}
 	}
 	s.mu.Lock()
 	s.stats.Compactions++
-	if shared {
+	if made.shared {
 		s.stats.CompactionsShared++
 	}
 	s.stats.CompactedBytes += wrote
@@ -158,8 +165,8 @@ func (s *Store) compactable(ctx context.Context, lockTimeout time.Duration) (*cu
 	}
 }
 
-// installBase makes the base a part of the head.
-func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err error) {
+// installBase makes a base a part of the head.
+func (s *Store) installBase(ctx context.Context, c *cut, made *newBase) (err error) {
 	s.publishing.take()
 	defer s.publishing.give()
 	s.mu.Lock()
@@ -167,23 +174,20 @@ func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err
 	s.mu.Unlock()
 	p := catalog.Publication{
 		TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
-		Base: &catalog.Base{LSN: int64(c.lsn), Recipe: baseRecipe},
-	}
-	for _, f := range files {
-		p.Base.Objects = append(p.Base.Objects, catalog.BaseContribution{ObjectID: int64(f.object), Sum: sumBytes(f.sum())})
+		Base: made.contents(c.lsn),
 	}
 	if err := s.pub.clear(ctx); err != nil {
 		return err
 	}
 	// Known before the catalog names them: a Check may be next.
-	for _, f := range files {
+	for _, f := range made.fresh {
 		s.objects.addSealed(f.generation)
 	}
 	defer func() {
 		if err == nil || errors.Is(err, catalog.ErrOutcomeUnknown) || errors.Is(err, catalog.ErrPoisoned) {
 			return // they may be the head
 		}
-		for _, f := range files {
+		for _, f := range made.fresh {
 			err = errors.Join(err, s.objects.drop(f.object))
 		}
 	}()
@@ -202,40 +206,58 @@ func (s *Store) installBase(ctx context.Context, c *cut, files []*baseFile) (err
 	if err != nil {
 		return s.pub.giveUp(ctx, attempt, withFull(fmt.Errorf("engine: publishing the base of commit %d: %w", c.lsn, err)))
 	}
-	s.installed(c, files, adopted.Head)
+	s.installed(c, made, adopted.Head)
 	if err := adopted.Retire(context.WithoutCancel(ctx)); err != nil {
 		s.event(Event{Kind: EventBackgroundFailed, LSN: c.lsn, Err: err})
 	}
 	return nil
 }
 
+// contents is what the catalog is told of a base.
+func (b *newBase) contents(lsn LSN) *catalog.Base {
+	base := &catalog.Base{LSN: int64(lsn)}
+	if len(b.kept) == 0 {
+		base.Recipe = baseRecipe // what is kept is of this timeline alone
+	}
+	for _, f := range b.files() {
+		base.Objects = append(base.Objects, catalog.BaseContribution{ObjectID: int64(f.object), Sum: sumBytes(f.liveSum())})
+	}
+	return base
+}
+
 // installed notes that the base is a part of the head: what it replaced, and what
 // the log now holds.
-func (s *Store) installed(c *cut, files []*baseFile, head catalog.Timeline) {
+func (s *Store) installed(c *cut, made *newBase, head catalog.Timeline) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pub.head = head
 	s.compactor.since = c.lsn
-	for _, f := range s.base {
-		s.replaced = append(s.replaced, replaced{f.generation, noLease})
+	files := made.files()
+	stays := map[uint64]bool{}
+	for _, f := range made.kept {
+		stays[f.object] = true
 	}
-	s.base = slices.Clone(files)
-	for _, g := range s.gens {
-		if g.info.State == catalog.GenerationSealed && g.info.LastLSN <= c.lsn && !g.gone {
-			g.gone = true
-			s.replaced = append(s.replaced, replaced{g, noLease})
+	for _, f := range s.base {
+		if !stays[f.object] {
+			s.replaced = append(s.replaced, replaced{f.generation, noLease})
 		}
+	}
+	s.base = files
+	gens, _ := s.replacedBy(c.lsn)
+	for _, g := range gens {
+		g.gone = true
+		s.replaced = append(s.replaced, replaced{g, noLease})
 	}
 	for id, n := range c.bytes {
 		s.logBytes[id] -= n
 		s.rowBytes -= n
 	}
-	s.compactor.again = s.compactor.limits.floor
+	s.compactor.base = 0
 	for _, f := range files {
 		for _, x := range f.fragments {
 			s.logBytes[x.table] += x.bytes
 			s.rowBytes += x.bytes
-			s.compactor.again += x.bytes
+			s.compactor.base += x.bytes
 		}
 	}
 	for id, n := range s.logBytes {
@@ -243,4 +265,6 @@ func (s *Store) installed(c *cut, files []*baseFile, head catalog.Timeline) {
 			delete(s.logBytes, id)
 		}
 	}
+	s.compactor.again = s.compactor.base + s.compactor.limits.floor
+	s.compactor.idle = max(0, s.compactor.base-c.state.live)
 }

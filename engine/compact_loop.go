@@ -22,6 +22,8 @@ type compactor struct {
 	failed bool  // a compaction, or a branch point, left files behind that nothing may need
 	again  int64 // what the log has to use before the next one, after a failure some more
 	since  LSN   // the commit of the base, 0 for none
+	base   int64 // bytes of its rows, 0 for none or when that is not known
+	idle   int64 // of these, what no row was read from any more when it was made
 }
 
 func (c *compactor) signal() {
@@ -79,7 +81,7 @@ func (s *Store) compactLoop() {
 // compactNow runs a compaction that was due. When the next one is, compacted says;
 // one that did not even begin is tried again when the log has grown by a part.
 func (s *Store) compactNow() {
-	_, err := s.RunJob(s.untilClose, JobRequest{Kind: JobCompact})
+	_, err := s.RunJob(s.untilClose, JobRequest{Kind: JobCompact, auto: true})
 	s.mu.Lock()
 	c := &s.compactor
 	c.asked = false
@@ -119,7 +121,7 @@ func (s *Store) removable() {
 // repointing is a base that is the head, and that rows are not read from yet.
 type repointing struct {
 	cut   *cut
-	files []*baseFile
+	files []*baseFile // those that were written
 }
 
 // repointLeft goes on where a compaction left off.

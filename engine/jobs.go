@@ -32,6 +32,8 @@ type JobRequest struct {
 	LockTimeout time.Duration
 	// Progress, when set, is told how far the job is.
 	Progress func(done, total int64)
+
+	auto bool // the engine's own
 }
 
 // jobs are the running jobs of this process.
@@ -134,7 +136,7 @@ func (s *Store) workOf(r JobRequest) (work, error) {
 	switch r.Kind {
 	case JobCompact:
 		return func(ctx context.Context, id int64, progress func(done, total int64)) error {
-			return s.compact(ctx, id, r.LockTimeout, progress)
+			return s.compact(ctx, id, r.LockTimeout, s.compactMode(r.auto), progress)
 		}, nil
 	case JobGC:
 		return s.gc, nil

@@ -60,6 +60,10 @@ type Options struct {
 	CompactFloor   int64
 	CompactRatio   float64
 	CompactGarbage int64
+	// CompactRate is how many bytes in a second a compaction in the background reads
+	// and writes (64 MiB); negative is no bound. Nothing holds back one that somebody
+	// asked for.
+	CompactRate int64
 	// Events, when set, is told what happens. It is called on the engine's own
 	// goroutines and must neither block nor call the Store.
 	Events func(Event)
@@ -91,6 +95,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CompactGarbage == 0 {
 		o.CompactGarbage = defaultCompactGarbage
+	}
+	if o.CompactRate == 0 {
+		o.CompactRate = defaultCompactRate
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -29,46 +29,43 @@ type move struct {
 	from, to row.Record
 }
 
-// mover reads the moves of a table, in the order of row ids: the state that was
-// compacted beside the files that it was written to.
+// mover reads the moves of a table, in the order of row ids: the files that its rows
+// were written to beside the state that was compacted. Rows that are in kept files are
+// read from there as before.
 type mover struct {
 	s     *Store
 	table *Table // as it was compacted
 	files []*baseFile
-	it    interface {
-		Next() bool
-		Key() int64
-		Value() row.Record
-	}
-	at   int // position in files of the one that is read
-	sc   *wal.Scanner
-	read func() error // ends the reading of the file at hand
-	loc  [maxLocator]byte
+	at    int // position in files of the one that is read
+	sc    *wal.Scanner
+	read  func() error // ends the reading of the file at hand
+	loc   [maxLocator]byte
 }
 
 // next fills moves with the next ones, none at the end.
 func (m *mover) next(moves []move) (n int, err error) {
-	for ; n < len(moves) && m.it.Next(); n++ {
-		fr, err := m.frame()
-		if err != nil {
+	for ; n < len(moves); n++ {
+		fr, ok, err := m.frame()
+		if err != nil || !ok {
 			return n, err
 		}
 		ids, _, err := wal.CutPut(fr)
 		if err != nil {
 			return n, corruptIn(m.files[m.at].path, fr.Offset, err)
 		}
-		if ids.Rowid != m.it.Key() || ids.Table != uint64(m.table.def.ID) {
+		from, ok := m.table.rows.Get(ids.Rowid)
+		if !ok || ids.Table != uint64(m.table.def.ID) {
 			return n, &CorruptError{File: m.files[m.at].path, Offset: fr.Offset, Reason: fmt.Sprintf(
-				"row %d of table %d, where row %d of table %d was written", ids.Rowid, ids.Table, m.it.Key(), m.table.def.ID)}
+				"row %d of table %d, which was not written to the rows of table %d", ids.Rowid, ids.Table, m.table.def.ID)}
 		}
 		to := rowPlace{kind: filed, slot: m.files[m.at].slot, off: fr.Offset, size: uint32(fr.End() - fr.Offset)}
-		moves[n] = move{m.it.Key(), m.it.Value(), row.Record(appendLocator(m.loc[:0], to))}
+		moves[n] = move{ids.Rowid, from, row.Record(appendLocator(m.loc[:0], to))}
 	}
 	return n, nil
 }
 
-// frame returns the next row frame of the table.
-func (m *mover) frame() (wal.Frame, error) {
+// frame returns the next row frame of the table, false when there is none.
+func (m *mover) frame() (wal.Frame, bool, error) {
 	id := m.table.def.ID
 	for m.at < len(m.files) {
 		f := m.files[m.at]
@@ -78,26 +75,26 @@ func (m *mover) frame() (wal.Frame, error) {
 				continue
 			}
 			if err := m.open(f); err != nil {
-				return wal.Frame{}, err
+				return wal.Frame{}, false, err
 			}
 		}
 		if fr, ok := m.sc.Next(); ok {
-			return fr, nil
+			return fr, true, nil
 		}
 		if stop := m.sc.Stop(); !stop.Clean() {
-			return wal.Frame{}, corruptOrRead(f.path, stop)
+			return wal.Frame{}, false, corruptOrRead(f.path, stop)
 		}
 		if err := m.close(); err != nil {
-			return wal.Frame{}, err
+			return wal.Frame{}, false, err
 		}
 		m.at++
 	}
-	return wal.Frame{}, fmt.Errorf("engine: the base ends before table %q", m.table.def.Name)
+	return wal.Frame{}, false, nil
 }
 
 // has reports whether a file has rows of a table.
 func (f *baseFile) has(id TableID) bool {
-	return slices.ContainsFunc(f.fragments, func(x fragment) bool { return x.table == id })
+	return slices.ContainsFunc(f.fragments, func(x fragment) bool { return x.table == id && x.rows > 0 })
 }
 
 func (m *mover) open(f *baseFile) error {
@@ -130,8 +127,7 @@ func (s *Store) repoint(ctx context.Context, c *cut, files []*baseFile) error {
 		if t.src == nil || t.Len() == 0 {
 			continue
 		}
-		it := t.rows.Iter()
-		m := &mover{s: s, table: t, files: files, it: &it}
+		m := &mover{s: s, table: t, files: files}
 		err := s.repointTable(ctx, m)
 		if cerr := m.close(); err == nil {
 			err = cerr

@@ -77,3 +77,19 @@ func CutPut(f Frame) (RowIDs, row.Record, error) {
 	}
 	return ids, row.Record(c.s), nil
 }
+
+// CutRow tells which row a record of any kind is of, without a look at what it
+// says of the row.
+func CutRow(f Frame) (RowIDs, error) {
+	switch f.Kind {
+	case KindPut, KindDelta, KindTombstone:
+	default:
+		return RowIDs{}, corrupt(f, "no record of a row")
+	}
+	c := cursor{s: f.Payload}
+	ids := RowIDs{Table: c.uvarint(), Version: c.uvarint(), Rowid: c.varint()}
+	if c.bad {
+		return RowIDs{}, corrupt(f, "malformed")
+	}
+	return ids, nil
+}
