@@ -74,8 +74,8 @@ func newBaseFile(c *catalog.BaseFile, g *generation) *baseFile {
 			known.id = c.FragmentIDs[i]
 		}
 		if x.TableID != 0 {
-			live, _ := liveOf(c, i)
-			known.deleted, known.live, known.liveSum = deleted(c, i), live.rows, live.sum
+			live, summed := liveOf(c, i)
+			known.deleted, known.live, known.liveSum, known.summed = deleted(c, i), live.rows, live.sum, summed
 		}
 		f.fragments = append(f.fragments, known)
 	}
@@ -432,5 +432,30 @@ func (s *Store) writeBase(ctx context.Context, job int64, c *cut, plan *basePlan
 			return nil, w.abandon(err)
 		}
 	}
+	if err := s.nameFragments(ctx, w.files); err != nil {
+		return nil, w.abandon(err)
+	}
 	return w.files, nil
+}
+
+// nameFragments notes the ids that the catalog gave to the fragments of sealed files.
+func (s *Store) nameFragments(ctx context.Context, files []*baseFile) error {
+	objects := make([]int64, len(files))
+	for i, f := range files {
+		objects[i] = int64(f.object)
+	}
+	ids, err := s.cat.FragmentIDs(ctx, objects...)
+	if err != nil {
+		return fmt.Errorf("engine: looking up the fragments of a base: %w", err)
+	}
+	for _, f := range files {
+		list := ids[int64(f.object)]
+		if len(list) != len(f.fragments) {
+			return fmt.Errorf("engine: %s has %d fragments, the catalog says %d", f.path, len(f.fragments), len(list))
+		}
+		for i, id := range list {
+			f.fragments[i].id = id
+		}
+	}
+	return nil
 }

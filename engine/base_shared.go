@@ -102,6 +102,9 @@ func (s *Store) readShared(ctx context.Context, known []catalog.BaseFile, c *cut
 		}
 		f.file = nil
 		f.info.LastLSN, f.tail = c.lsn, f.end
+		for i := range r.fragments {
+			r.fragments[i].id = k.FragmentIDs[i]
+		}
 		r.files = append(r.files, &baseFile{generation: f.generation, lsn: c.lsn, fragments: r.fragments})
 	}
 	return r.files, r.compare(c)

@@ -215,12 +215,17 @@ func (s *Store) installBase(ctx context.Context, c *cut, made *newBase) (err err
 
 // contents is what the catalog is told of a base.
 func (b *newBase) contents(lsn LSN) *catalog.Base {
-	base := &catalog.Base{LSN: int64(lsn)}
+	base := &catalog.Base{LSN: int64(lsn), Steps: b.steps}
 	if len(b.kept) == 0 {
 		base.Recipe = baseRecipe // what is kept is of this timeline alone
 	}
 	for _, f := range b.files() {
-		base.Objects = append(base.Objects, catalog.BaseContribution{ObjectID: int64(f.object), Sum: sumBytes(f.liveSum())})
+		o := catalog.BaseContribution{ObjectID: int64(f.object), Sum: sumBytes(f.liveSum())}
+		for _, x := range f.fragments {
+			o.Deleted = append(o.Deleted, x.deleted)
+			o.Live = append(o.Live, catalog.FragmentState{Rows: x.live, Sum: sumBytes(x.liveSum)})
+		}
+		base.Objects = append(base.Objects, o)
 	}
 	return base
 }

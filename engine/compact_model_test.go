@@ -11,9 +11,9 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// liveOf reads the live rows of a base: one line each, as they are, and adds up what
+// baseRowsOf reads the live rows of a base: one line each, as they are, and adds up what
 // is in each fragment.
-func liveOf(t testing.TB, s *Store, state *root) map[string]string {
+func baseRowsOf(t testing.TB, s *Store, state *root) map[string]string {
 	t.Helper()
 	rows := map[string]string{}
 	r := baseReader{s: s, ctx: t.Context()}
@@ -73,7 +73,7 @@ func liveOf(t testing.TB, s *Store, state *root) map[string]string {
 // durable table once, and a fragment for each table.
 func baseIsState(t testing.TB, s *Store, state *root) {
 	t.Helper()
-	rows := liveOf(t, s, state)
+	rows := baseRowsOf(t, s, state)
 	for _, table := range state.tables {
 		if !table.def.Durable {
 			continue

@@ -60,7 +60,12 @@ func (s *Store) seal(ctx context.Context, g *generation) error {
 	if err != nil {
 		return fmt.Errorf("engine: reading %s: %w", g.path, err)
 	}
+	tables := make([]catalog.TableRecords, len(c.seal.Records))
+	for i, t := range c.seal.Records {
+		tables[i] = catalog.TableRecords{TableID: int64(t.Table), Records: int64(t.Count)}
+	}
 	err = s.cat.SealGeneration(ctx, catalog.Seal{
+		Tables:  tables,
 		ShardID: int64(g.info.Shard), Generation: int64(g.number), ObjectID: int64(g.object),
 		ContentID: content, Digest: c.seal.Digest, Extent: extent,
 		FirstLSN: int64(c.first), LastLSN: int64(c.seal.LastLSN), Records: int64(c.records), Fingerprint: sumBytes(c.sum()),
