@@ -24,7 +24,7 @@ import (
 //	schema   in the first file of each compaction: see base_schema.go
 //	put      table after table in the order of their ids, the rows of each in the
 //	         order of theirs, by the definitions of that schema
-//	footer   per table how many records there are, and what they add up to
+//	footer   per table with a record how many there are, and what they add up to
 //
 // What one file has of a table is a fragment, which may be empty. There are no
 // commits: the files of a base stand for it together, and the catalog names all or
@@ -380,7 +380,7 @@ func (w *baseWriter) end() error {
 func (f *baseFile) seal(lsn LSN) wal.Seal {
 	m := wal.Seal{LastLSN: uint64(lsn)}
 	for _, x := range f.fragments {
-		if x.table == 0 {
+		if x.rows == 0 || x.table == 0 {
 			continue
 		}
 		m.Records = append(m.Records, wal.TableRecords{Table: uint64(x.table), Count: uint64(x.rows)})

@@ -196,11 +196,12 @@ func (r *sharedBaseReader) frame(f *baseLog, fr wal.Frame) error {
 // their sums from there.
 func (r *sharedBaseReader) footer(f *baseLog) error {
 	sums := map[TableID]row.Sum{}
-	for i, k := range f.seal.Contributions {
+	for _, k := range f.seal.Contributions {
 		sums[TableID(k.Table)] = k.Sum
-		if k.Rows == 0 && k.Sum == (row.Sum{}) { // of an empty fragment no frame tells
-			at := min(i+len(f.want.Fragments)-len(f.seal.Records), len(r.fragments))
-			r.fragments = slices.Insert(r.fragments, max(at, 0), fragment{table: TableID(k.Table), start: -1})
+	}
+	for i, x := range f.want.Fragments {
+		if x.Rows == 0 && i <= len(r.fragments) { // of an empty fragment no frame tells
+			r.fragments = slices.Insert(r.fragments, i, fragment{table: TableID(x.TableID), start: -1})
 		}
 	}
 	var found []catalog.Fragment

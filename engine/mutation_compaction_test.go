@@ -81,11 +81,7 @@ var compactionFences = []fencesOf{
 		{"files of a base are known before the catalog has them", `		s.objects.addSealed(f.generation)
 `, `		_ = f
 `, "TestCompact$"},
-		{"generations before the base are replaced", `g.info.LastLSN <= c.lsn && !g.gone {`, `g.info.LastLSN <= c.lsn && false {`, "TestCompact$"},
-		{"generations behind the base are not replaced", `g.info.LastLSN <= c.lsn && !g.gone {`, `!g.gone {`, "TestCompactBesideRotations"},
-		{"the base before is replaced", `	for _, f := range s.base {
-		s.replaced`, `	for _, f := range []*baseFile(nil) {
-		s.replaced`, "TestCompactKeepsTheBaseBefore"},
+		{"files that are not kept are replaced", `		if !stays[f.object] {`, `		if false {`, "TestCompactKeepsTheBaseBefore|TestCompactionsForget"},
 		{"what a base replaces is not in the log's use", `		s.rowBytes -= n
 `, ``, "TestLogUse|TestCompact$"},
 		{"a base is in the log's use", `			s.rowBytes += x.bytes
@@ -93,7 +89,6 @@ var compactionFences = []fencesOf{
 	}},
 	{"base.go", ".", []fence{
 		{"a base is held against the table's sum", `	if all.rows != int64(t.Len()) || all.sum != t.sum {`, `	if false {`, "TestCompactComparesSums"},
-		{"no volatile row is in a base", `		if !t.def.Durable {`, `		if false {`, "TestCompact$"},
 		{"a base file is synced", `	if err := g.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactCrash"},
 		{"a base file whose sync failed is quarantined", `		return w.unsound(&syncError{g.path, err})`, `		return &syncError{g.path, err}`, "TestQuarantineOfOutputs"},
 		{"a base file whose directory failed to be synced is quarantined", `	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
@@ -102,6 +97,19 @@ var compactionFences = []fencesOf{
 		{"a full file of a base is followed by another", `	if w.cur != nil && w.b.Offset() >= w.limit {`, `	if false {`, "TestBaseOfManyFiles"},
 		{"a compaction ends with its context", `	if err := w.ctx.Err(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactEndsWithItsContext"},
 		{"a fragment begins where its rows do", `start: w.b.Offset()}`, `start: 0}`, "TestCompact$"},
+	}},
+	{"compact_touched.go", ".", []fence{
+		{"generations before the base are replaced", ` && g.info.LastLSN <= lsn && !g.gone {`, ` && g.info.LastLSN <= lsn && false {`, "TestCompact$"},
+		{"generations behind the base are not replaced", ` && g.info.LastLSN <= lsn && !g.gone {`, ` && !g.gone {`, "TestCompactBesideRotations"},
+		{"rows that are gone are touched", `		case wal.KindPut, wal.KindDelta, wal.KindTombstone:`, `		case wal.KindPut, wal.KindDelta:`, "TestCompactModel"},
+	}},
+	{"compact_plan.go", ".", []fence{
+		{"no volatile row is in a base", `		if t.def.Durable {`, `		if true {`, "TestCompact$"},
+		{"what another definition wrote is not kept", ` && LSN(t.def.Version) > c.lsn {`, ` && false {`, "TestCompactModel"},
+		{"tables that are gone are not kept", `if t := p.byID[x.table]; t == nil || t.whole {`, `if t := p.byID[x.table]; t != nil && t.whole {`, "TestCompactModel"},
+		{"what is written whole is not kept", `if t := p.byID[x.table]; t == nil || t.whole {`, `if t := p.byID[x.table]; t == nil {`, "TestCompactModel"},
+		{"rows of files that are not kept are written", `					t.ids = append(t.ids, ids.Rowid)`, `					_ = ids`, "TestCompactModel"},
+		{"what is deleted is not written again", `				if x.deleted == nil || !x.deleted.Contains(ordinal) {`, `				if true {`, "TestCompactModel"},
 	}},
 	{"base_load.go", ".", []fence{
 		{"a base begins with files of its commit", `files[0].LSN != lsn ||`, `files[0].LSN < lsn-1 ||`, "TestHistoryIsTheWorld"},

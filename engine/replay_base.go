@@ -43,7 +43,7 @@ func (r *replay) baseEnd(f *baseLog) error {
 			return damaged(0, "%v", err)
 		}
 		x := &f.known.fragments[fragmentOf(&f.want, TableID(k.Table))]
-		x.sum, x.liveSum = k.Sum, live.sum
+		x.sum, x.liveSum, x.summed = k.Sum, live.sum, true
 		slot, ok := r.defs.slot(TableID(k.Table))
 		if !ok {
 			if live.rows > 0 {
