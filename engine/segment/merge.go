@@ -24,8 +24,10 @@ type Merge struct {
 	rg      Range
 	heap    []*mergeSource // the least entry first
 	begun   bool
-	cur     Merged
-	object  uint64 // that cur is of
+	lastRow int64 // of the entry before
+	lastKey string
+	any     bool   // there is one
+	object  uint64 // its segment
 	skipped int64
 	err     error
 }
@@ -83,16 +85,19 @@ func (m *Merge) Next() bool {
 		return false
 	}
 	top := m.heap[0]
-	if m.object != 0 && !m.less(&m.cur, &top.e) {
+	if m.any && (top.p != nil && top.e.Rowid <= m.lastRow || top.s != nil && top.e.Key <= m.lastKey) {
 		m.err = m.twice(top)
 		return false
 	}
-	m.cur, m.object = top.e, top.r.header.Object
+	m.lastRow, m.any, m.object = top.e.Rowid, true, top.r.header.Object
+	if top.s != nil {
+		m.lastKey = top.e.Key
+	}
 	return true
 }
 
 // Entry returns the entry that Next went to.
-func (m *Merge) Entry() Merged { return m.cur }
+func (m *Merge) Entry() Merged { return m.heap[0].e }
 
 // Skipped returns how many dead entries were left out so far.
 func (m *Merge) Skipped() int64 { return m.skipped }
@@ -135,7 +140,8 @@ func (m *Merge) step(x *mergeSource) bool {
 				break
 			}
 			e := &x.p.e
-			x.e = Merged{Rowid: e.Rowid, Fragment: fragments[e.Fragment], Ordinal: e.Ordinal, Offset: e.Offset, Size: e.Size}
+			x.e.Rowid, x.e.Fragment, x.e.Ordinal = e.Rowid, fragments[e.Fragment], e.Ordinal
+			x.e.Offset, x.e.Size = e.Offset, e.Size
 			if m.rg.to.set && e.Rowid >= m.rg.to.row {
 				return false
 			}
@@ -144,7 +150,7 @@ func (m *Merge) step(x *mergeSource) bool {
 				break
 			}
 			e := x.s.e
-			x.e = Merged{Key: e.Key, Fragment: fragments[e.Fragment], Ordinal: e.Ordinal, Null: e.Null}
+			x.e.Key, x.e.Fragment, x.e.Ordinal, x.e.Null = e.Key, fragments[e.Fragment], e.Ordinal, e.Null
 			if m.rg.to.set && e.Key >= m.rg.to.key {
 				return false
 			}
