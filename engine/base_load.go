@@ -56,7 +56,9 @@ type baseLog struct {
 	known  *baseFile // what the store knows of it
 	want   catalog.BaseFile
 	cursor baseCursor
-	schema int64 // schema frames
+	part   *baseFragment // that cursor is in, when the base is loaded with segments
+	partAt int           // its position, as the cursor has it
+	schema int64         // schema frames
 }
 
 func newBaseLog(c catalog.BaseFile) *baseLog {
@@ -77,6 +79,9 @@ func (r *recovery) loadBase() error {
 	if err := r.baseSchema(r.base[0]); err != nil {
 		return err
 	}
+	if err := r.loadSegments(); err != nil {
+		return err
+	}
 	for _, f := range oldestFirst(r.base) {
 		p.slot = f.slot
 		if err := r.baseRows(f); err != nil {
@@ -84,6 +89,9 @@ func (r *recovery) loadBase() error {
 		}
 	}
 	p.lsn, p.pos = r.from, new(positions)
+	for _, t := range p.tables {
+		t.tracks = t.segs != nil
+	}
 	r.last = r.from
 	for _, l := range r.shards {
 		l.cut = max(l.cut, r.from)
@@ -135,6 +143,14 @@ func (f *baseLog) stopped(sc *wal.Scanner) error {
 func (r *recovery) baseRows(f *baseLog) error {
 	sc := wal.NewScanner(f.file, f.start, f.allocated, f.salt)
 	for n := 0; f.seal == nil; n++ {
+		if x, to := f.jump(r.loads, sc.Offset()); x != nil {
+			if err := f.over(x); err != nil {
+				return corruptIn(f.path, sc.Offset(), err)
+			}
+			r.sizes.add(TableID(f.want.Fragments[x.at].TableID), to-x.first.Offset)
+			sc = wal.NewScanner(f.file, to, f.allocated, f.salt)
+			continue
+		}
 		fr, ok := sc.Next()
 		if !ok {
 			return f.stopped(sc)
@@ -153,7 +169,7 @@ func (r *recovery) baseRows(f *baseLog) error {
 	if err := f.matches(); err != nil {
 		return &CorruptError{File: f.path, Offset: f.end, Reason: err.Error()}
 	}
-	if err := r.replay.baseEnd(f); err != nil {
+	if err := r.replay.baseEnd(f, r.loads); err != nil {
 		return corruptIn(f.path, f.end, err)
 	}
 	return nil
@@ -187,7 +203,7 @@ func (r *recovery) baseFrame(f *baseLog, fr wal.Frame) error {
 			return err
 		}
 		r.replay.size = uint32(fr.End() - fr.Offset)
-		return r.replay.baseRow(m, fr.Offset)
+		return r.replay.baseRow(m, fr.Offset, r.loads.fragment(f))
 	case wal.KindSeal:
 		if err := f.cursor.left(fr.Offset); err != nil {
 			return err
@@ -209,6 +225,25 @@ func (f *baseLog) passed(fr wal.Frame) {
 		x.start = fr.Offset
 	}
 	x.bytes = fr.End() - x.start
+}
+
+// over goes on behind rows that came from a primary segment.
+func (f *baseLog) over(x *baseFragment) error {
+	if f.cursor.at != x.at {
+		if err := f.cursor.enter(uint64(f.want.Fragments[x.at].TableID), x.first.Offset); err != nil {
+			return err
+		}
+	}
+	if f.cursor.at != x.at || f.cursor.ordinal != int64(x.first.Ordinal) {
+		return damaged(x.first.Offset, "row %d of table %d, where the index segments have row %d", f.cursor.ordinal, f.want.Fragments[x.at].TableID, x.first.Ordinal)
+	}
+	f.cursor.skip(int64(x.last.Ordinal)+1, x.last.Rowid)
+	k := &f.known.fragments[x.at]
+	if k.start < 0 {
+		k.start = x.first.Offset
+	}
+	k.bytes = x.last.Offset + int64(x.last.Size) - k.start
+	return nil
 }
 
 // matches compares a file with what the catalog has of it.

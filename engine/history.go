@@ -188,6 +188,9 @@ func (h *histories) hold(p *past, known catalog.History) {
 	for _, g := range known.Generations {
 		p.held = append(p.held, g.ObjectID)
 	}
+	for _, g := range known.IndexState.Segments {
+		p.held = append(p.held, g.ObjectID)
+	}
 }
 
 // ended notes what became of the reading.

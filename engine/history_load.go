@@ -56,6 +56,9 @@ func (s *Store) replayHistory(ctx context.Context, o *objects, known *catalog.Hi
 	if err := r.openHistory(known); err != nil {
 		return nil, nil, err
 	}
+	if o == s.objects { // else it is to be proven row by row
+		r.useSegments(known.IndexState.Segments)
+	}
 	if err := r.merge(); err != nil {
 		return nil, nil, err
 	}

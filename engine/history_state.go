@@ -20,12 +20,13 @@ import (
 // pastState is what the tables of a history have in common. Nothing but the state and
 // its tables may refer to it: it has the lease.
 type pastState struct {
-	s       *Store
-	objects *objects
-	lease   *lease
-	lsn     LSN
-	base    []*pastFile
-	logs    [][]*pastFile // by ordinal of the shard, in the order of commits
+	s        *Store
+	objects  *objects
+	lease    *lease
+	lsn      LSN
+	base     []*pastFile
+	segments []catalog.Segment
+	logs     [][]*pastFile // by ordinal of the shard, in the order of commits
 }
 
 // pastFile is a file of a history.
@@ -63,7 +64,7 @@ func (s *Store) openPast(ctx context.Context, o *objects, known *catalog.History
 	if err != nil {
 		return nil, fmt.Errorf("engine: number of shards: %w", err)
 	}
-	st := &pastState{s: s, objects: o, lease: o.lease.Load(), lsn: LSN(known.LSN), logs: make([][]*pastFile, shards)}
+	st := &pastState{s: s, objects: o, lease: o.lease.Load(), lsn: LSN(known.LSN), logs: make([][]*pastFile, shards), segments: known.IndexState.Segments}
 	if err := st.files(ctx, known); err != nil {
 		return nil, err
 	}

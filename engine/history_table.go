@@ -14,7 +14,8 @@ import (
 
 // A table of a history is loaded when it is first used: the files that have records
 // of it are read, one after the other, for where each row is, and then every row once,
-// for the indexes and for the proof of the sum that the footers name. A row has all its
+// for the indexes and for the proof of the sum that the footers name; what index segments
+// have of it is taken from them instead. A row has all its
 // records in the log of one shard, so no order between shards matters, and the files
 // are sealed, so all of each belongs to the state. What is in memory then has the form
 // of every keys table. It may be let go of at any time, and is loaded again.
@@ -114,6 +115,9 @@ func newPastLoad(p *pastTable) *pastLoad {
 
 func (l *pastLoad) load(ctx context.Context) (*Table, error) {
 	st := l.state
+	if err := l.segments(ctx); err != nil {
+		return nil, err
+	}
 	for _, f := range oldestPast(st.base) {
 		if err := l.file(ctx, f, true); err != nil {
 			return nil, err
@@ -130,11 +134,28 @@ func (l *pastLoad) load(ctx context.Context) (*Table, error) {
 	src := l.t.base.src
 	n := &Table{def: l.def, rows: l.t.rows.give(), src: &source{objects: src.objects, lease: src.lease, ended: func() error { return st.ended(ctx) }},
 		indexes: make([]*indexTree, len(l.def.Indexes)), sum: l.count.sum}
-	if err := l.replay.secondPass(l.t, n); err != nil {
+	if err := l.replay.complete(l.t, n); err != nil {
 		return nil, notMade(l.anyPath(), err)
 	}
 	n.src = src
 	return n, l.fit(n.ResidentBytes())
+}
+
+// segments loads what the index segments of the state have of the table.
+func (l *pastLoad) segments(ctx context.Context) error {
+	st := l.state
+	if len(st.segments) == 0 {
+		return nil
+	}
+	loads := newSegmentLoads(st.s, st.segments)
+	loads.ended = func() error { return st.ended(ctx) }
+	loads.room = func(rows int, bytes int64) error { return l.fit(bytes + int64(rows)*tree.LeastRow) }
+	for _, f := range st.base {
+		if f.bad == nil {
+			loads.file(f.generation, &f.want)
+		}
+	}
+	return loads.table(l.replay, l.t)
 }
 
 // oldestPast returns base files in the order in which they were written, see oldestFirst.
@@ -175,6 +196,15 @@ func (l *pastLoad) file(ctx context.Context, f *pastFile, base bool) error {
 		}
 		l.cursor = newBaseCursor(&f.want)
 		l.cursor.begin(at)
+		if segs := l.t.segs; segs != nil {
+			x := segs.loads.fragmentOf(&f.want, at)
+			if x.isSkipped() {
+				return nil // its rows are loaded
+			}
+			l.t.tracks = segs.primary || x == nil || !x.covered
+		}
+	} else {
+		l.t.tracks = l.t.segs != nil
 	}
 	if want == 0 {
 		return nil

@@ -27,6 +27,7 @@ type recovery struct {
 	s      *Store
 	replay *replay
 	base   []*baseLog        // the files the head begins with
+	loads  *segmentLoads     // index segments that it is loaded with, nil for none
 	from   LSN               // the commit they are the state of
 	shards []*shardLog       // by ordinal
 	last   LSN               // last commit replayed
@@ -162,6 +163,7 @@ func (s *Store) openLog(state *catalog.State) (*recovery, error) {
 	if err := r.openBase(state); err != nil {
 		return nil, err
 	}
+	r.useSegments(state.IndexState.Segments)
 	r.passes(&state.Timeline)
 	r.replay.budget, r.replay.source = s.opts.MemoryBudget, s.opts.BudgetSource
 	return r, nil

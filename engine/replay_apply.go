@@ -55,10 +55,13 @@ type replayTable struct {
 	rows   replayRows // if owned
 	sum    row.Sum    // of the rows, and their number; of a keys table what commits claim
 	count  int64
-	live   int64   // see Table.live; of a keys table the second pass finds it
-	owned  bool    // some rows are not base's
-	moved  []int64 // rows that are not base's, while the replay follows a log; some twice
-	stale  bool    // base does not show rows
+	live   int64          // see Table.live; of a keys table the second pass finds it
+	owned  bool           // some rows are not base's
+	moved  []int64        // rows that are not base's, while the replay follows a log, or not in segments; some twice
+	segs   *tableSegments // that the indexes are made from, or nil
+	thin   int            // as long as moved may get before it is sorted
+	tracks bool           // rows that change now are not in segs as they are
+	stale  bool           // base does not show rows
 
 	weight  int64
 	touched bool
@@ -168,6 +171,9 @@ func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
 	t.move(d.Rowid)
 	t.tally.rows--
 	if t.keys {
+		if t.segs != nil {
+			t.segs.leave(old)
+		}
 		return nil
 	}
 	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, d.Rowid, old))

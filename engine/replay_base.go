@@ -11,11 +11,16 @@ func (r *replay) begin(s *Schema) {
 }
 
 // baseRow replays a row of a base: of rows that are not superseded, no two are of one.
-func (r *replay) baseRow(p wal.Put, offset int64) error {
+// x is its fragment when the base is loaded with segments.
+func (r *replay) baseRow(p wal.Put, offset int64, x *baseFragment) error {
 	t, err := r.row(p.Table, p.Version, offset)
 	if err != nil {
 		return err
 	}
+	if x != nil && x.skipped {
+		return damaged(offset, "row %d of table %q, which its index segments do not have", p.Rowid, t.def.Name)
+	}
+	t.tracks = x != nil && t.segs != nil && (!x.covered || t.segs.primary)
 	before := t.tally.rows
 	if err := r.put(p, offset); err != nil {
 		return err
@@ -29,7 +34,7 @@ func (r *replay) baseRow(p wal.Put, offset int64) error {
 // baseEnd ends a file of a base: what the catalog says of the rows that are not
 // superseded is what was replayed, and the footer vouches for a fragment of which none
 // is.
-func (r *replay) baseEnd(f *baseLog) error {
+func (r *replay) baseEnd(f *baseLog, loaded *segmentLoads) error {
 	m := f.seal
 	if len(m.Records) != len(m.Contributions) {
 		return damaged(0, "the footer has records of %d tables and contributions to %d", len(m.Records), len(m.Contributions))
@@ -42,7 +47,8 @@ func (r *replay) baseEnd(f *baseLog) error {
 		if err != nil {
 			return damaged(0, "%v", err)
 		}
-		x := &f.known.fragments[fragmentOf(&f.want, TableID(k.Table))]
+		at := fragmentOf(&f.want, TableID(k.Table))
+		x := &f.known.fragments[at]
 		x.sum, x.liveSum, x.summed = k.Sum, live.sum, true
 		slot, ok := r.defs.slot(TableID(k.Table))
 		if !ok {
@@ -52,6 +58,10 @@ func (r *replay) baseEnd(f *baseLog) error {
 			continue
 		}
 		t := r.tables[slot]
+		if loaded != nil && loaded.fragmentAt(f, at).isSkipped() {
+			t.sum = t.sum.Add(live.sum) // its rows are counted
+			continue
+		}
 		if t.keys {
 			if t.tally.rows != live.rows {
 				return damaged(0, "the footer claims %d rows for table %q, there are %d", live.rows, t.def.Name, t.tally.rows)

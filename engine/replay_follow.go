@@ -10,10 +10,17 @@ import (
 // one that the last state has, and so are the indexes, from the rows as they were and as
 // they are. The rest of the rows was proven with the last state.
 
-// move notes that a row is not what it was in the last state.
+// move notes that a row is not what it was in the last state, or in the segments that
+// its indexes are made from. What is noted is as long as twice the rows it is of, or
+// short.
 func (t *replayTable) move(rowid int64) {
-	if t.rows.direct {
-		t.moved = append(t.moved, rowid)
+	if !t.rows.direct && !t.tracks {
+		return
+	}
+	if t.moved = append(t.moved, rowid); t.tracks && len(t.moved) >= t.thin {
+		slices.Sort(t.moved)
+		t.moved = slices.Compact(t.moved)
+		t.thin = max(1<<12, 2*len(t.moved))
 	}
 }
 

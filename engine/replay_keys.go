@@ -19,8 +19,11 @@ import (
 func (r *replay) setPlace(t *replayTable, rowid int64, p rowPlace) {
 	t.move(rowid)
 	r.loc = appendLocator(r.loc[:0], p)
-	if _, found := t.rows.set(rowid, row.Record(r.loc), noBlock); !found {
+	old, found := t.rows.set(rowid, row.Record(r.loc), noBlock)
+	if !found {
 		t.tally.rows++
+	} else if t.segs != nil {
+		t.segs.leave(old)
 	}
 }
 
@@ -45,12 +48,12 @@ func (r *replay) deltaPlace(t *replayTable, d wal.Delta, old row.Record, offset 
 	return nil
 }
 
-// secondPass completes a keys table: its indexes and the proof of its sum.
-func (r *replay) secondPass(t *replayTable, n *Table) error {
+// secondPass completes a keys table: some of its indexes and the proof of its sum.
+func (r *replay) secondPass(t *replayTable, n *Table, indexes []int) error {
 	var sum row.Sum
 	n.live = 0
 	var equal error // two rows are, in a unique index
-	err := n.buildIndexes(n.allIndexes(), func(rowid int64, rec row.Record) {
+	err := n.buildIndexes(indexes, func(rowid int64, rec row.Record) {
 		sum = sum.Add(r.sumOf(t, rowid, rec))
 		n.live += liveSize(t.def, rowid, rec)
 	}, func(ix *IndexDef, rows [2]int64) error {

@@ -28,18 +28,31 @@ func (r *replay) materialise(t *replayTable) error {
 		if err := r.follow(t, n); err != nil {
 			return err
 		}
-	} else if t.keys {
-		if err := r.secondPass(t, n); err != nil {
-			return err
-		}
-	} else {
-		err := n.buildIndexes(n.allIndexes(), nil, func(ix *IndexDef, rows [2]int64) error { return r.twins(n, ix, rows) })
-		if err != nil {
+	} else if err := r.complete(t, n); err != nil {
+		return err
+	}
+	t.base, t.stale, t.moved, t.segs, t.tracks = n, false, nil, nil, false
+	return nil
+}
+
+// complete makes the indexes of a table, of its segments as far as it has some and of
+// its rows else. Rows of a keys table are all read for that, which proves their sum,
+// unless segments spare it.
+func (r *replay) complete(t *replayTable, n *Table) (err error) {
+	cold := n.allIndexes()
+	if t.segs != nil {
+		if cold, err = t.segs.load(r, t, n); err != nil {
 			return err
 		}
 	}
-	t.base, t.stale, t.moved = n, false, nil
-	return nil
+	switch {
+	case t.keys && t.segs != nil && t.segs.primary && len(cold) == 0:
+		n.live, err = t.segs.liveBytes(t, n)
+		return err
+	case t.keys:
+		return r.secondPass(t, n, cold)
+	}
+	return n.buildIndexes(cold, nil, func(ix *IndexDef, rows [2]int64) error { return r.twins(n, ix, rows) })
 }
 
 // twins tells of two rows that are equal in a unique index: at the later one of

@@ -33,7 +33,7 @@ func TestLoaders(t *testing.T) {
 		var byKey KeyLoader
 		var wantKeys Keys
 		for _, k := range slices.Compact(keys) {
-			byKey.Add([]byte(k))
+			byKey.Add(k)
 			wantKeys.SetString(k)
 		}
 		index := byKey.Keys()

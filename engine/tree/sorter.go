@@ -61,6 +61,26 @@ func (s *Sorter) Add(entry []byte) {
 	s.entries = append(s.entries, sorted{entry: e})
 }
 
+// All yields the entries in order; the sorter is of no use afterwards.
+func (s *Sorter) All() func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for parts := s.sort(); len(parts) > 0; {
+			least := 0
+			for i := 1; i < len(parts); i++ {
+				if parts[i][0].compare(parts[least][0]) < 0 {
+					least = i
+				}
+			}
+			if !yield(parts[least][0].entry) {
+				return
+			}
+			if parts[least] = parts[least][1:]; len(parts[least]) == 0 {
+				parts = slices.Delete(parts, least, least+1)
+			}
+		}
+	}
+}
+
 // Keys returns the tree; the sorter is of no use afterwards. With check, it is
 // asked about each entry and the one before, by several goroutines, and ends the
 // work when it says no: those two are returned.

@@ -1,0 +1,491 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/tidemarkdb/tidemark/catalog"
+	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/engine/segment"
+	"github.com/tidemarkdb/tidemark/engine/tree"
+)
+
+// What index segments save at an open: the places of a keys table's rows come from its
+// primary segments, without a look at the fragments that these cover, and the entries
+// of a secondary index from its own, already sorted. A row counts there as in the base:
+// if its fragment is one of the base's and it is not superseded in it.
+//
+//	index = entries of its segments, of rows that did not move
+//	      + keys of the rows that moved and are there at the end
+//
+// A row has moved when it has a record behind the base, or lies in a fragment that not
+// all segments of its table cover. So a segment that is missing, damaged or behind makes
+// an open slower and never another one: what no segment gives, the rows give. That it
+// is so is told, and the next index job writes the segment anew.
+
+// segmentLoads are the segments that a base is loaded with.
+type segmentLoads struct {
+	s         *Store
+	segments  map[uint64][]*catalog.Segment // by index
+	fragments map[uint64]*baseFragment      // of the base, by id
+	byTable   map[TableID][]*baseFragment
+	ended     func() error                      // asked now and then, unless nil
+	room      func(rows int, bytes int64) error // for rows that are loaded, unless nil
+}
+
+// baseFragment is a fragment while the base is loaded.
+type baseFragment struct {
+	file    *generation
+	want    *catalog.BaseFile
+	at      int  // position in it
+	covered bool // by all segments of its table that are used
+	skipped bool // its rows came from a primary segment:
+	found   int64
+	first   segment.Merged // and that one is the first of them
+	last    segment.Merged
+}
+
+func (x *baseFragment) live() int64 {
+	live, _ := liveOf(x.want, x.at)
+	return live.rows
+}
+
+// tableSegments are those of a table.
+type tableSegments struct {
+	loads   *segmentLoads
+	indexes map[uint64][]*catalog.Segment // by secondary index
+	primary bool                          // rows came from the primary's
+	bytes   int64                         // of such rows that did not move
+	slots   map[uint32]bool               // files that such rows are in
+}
+
+// useSegments lets the base be loaded with segments, in the order of the index state.
+func (r *recovery) useSegments(list []catalog.Segment) {
+	if len(list) == 0 {
+		return
+	}
+	r.loads = newSegmentLoads(r.s, list)
+	for _, f := range r.base {
+		r.loads.file(f.generation, &f.want)
+	}
+}
+
+func newSegmentLoads(s *Store, list []catalog.Segment) *segmentLoads {
+	l := &segmentLoads{s: s, segments: map[uint64][]*catalog.Segment{}, fragments: map[uint64]*baseFragment{}, byTable: map[TableID][]*baseFragment{}}
+	for i := range list {
+		l.segments[uint64(list[i].IndexID)] = append(l.segments[uint64(list[i].IndexID)], &list[i])
+	}
+	return l
+}
+
+// file adds a file of the base.
+func (l *segmentLoads) file(g *generation, want *catalog.BaseFile) {
+	for at, x := range want.Fragments {
+		if x.TableID == 0 || at >= len(want.FragmentIDs) {
+			continue
+		}
+		b := &baseFragment{file: g, want: want, at: at}
+		l.fragments[uint64(want.FragmentIDs[at])] = b
+		l.byTable[TableID(x.TableID)] = append(l.byTable[TableID(x.TableID)], b)
+	}
+}
+
+// loadSegments finds out which tables can be loaded with segments, and loads the rows
+// of keys tables. The schema is known, and no row yet.
+func (r *recovery) loadSegments() error {
+	l := r.loads
+	if l == nil {
+		return nil
+	}
+	l.ended = r.ended
+	for _, t := range r.replay.tables {
+		if err := l.table(r.replay, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table prepares a table.
+func (l *segmentLoads) table(r *replay, t *replayTable) error {
+	fragments := l.byTable[t.def.ID]
+	segs := &tableSegments{loads: l, indexes: map[uint64][]*catalog.Segment{}, slots: map[uint32]bool{}}
+	var all [][]*catalog.Segment
+	for _, ix := range t.def.Indexes {
+		if list := l.segments[ix.ID]; len(list) > 0 {
+			segs.indexes[ix.ID] = list
+			all = append(all, list)
+		}
+	}
+	primary := l.segments[uint64(t.def.ID)]
+	if !t.keys {
+		primary = nil
+	}
+	if len(all) == 0 && len(primary) == 0 {
+		return nil
+	}
+	for _, x := range fragments {
+		id := uint64(x.want.FragmentIDs[x.at])
+		x.covered = !slices.ContainsFunc(all, func(list []*catalog.Segment) bool { return !covers(list, id) })
+		x.skipped = covers(primary, id)
+	}
+	t.segs = segs
+	if len(primary) == 0 {
+		return nil
+	}
+	err := l.rows(r, t, primary, fragments)
+	if err == nil {
+		segs.primary = true
+		return nil
+	}
+	t.rows, t.owned, t.moved, segs.bytes = replayRows{}, false, nil, 0
+	for _, x := range fragments {
+		x.skipped = false
+	}
+	return l.without(t.def, "", err)
+}
+
+// covers reports whether one of some segments covers a fragment.
+func covers(list []*catalog.Segment, fragment uint64) bool {
+	return slices.ContainsFunc(list, func(g *catalog.Segment) bool { return g.Fragments != nil && g.Fragments.Contains(fragment) })
+}
+
+// without goes on without the segments of an index, or of the rows themselves, if an
+// error is about them.
+func (l *segmentLoads) without(def *TableDef, index string, err error) error {
+	var bad *CorruptError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	what := "the places of rows"
+	if index != "" {
+		what = fmt.Sprintf("index %q", index)
+	}
+	l.s.event(Event{Kind: EventBackgroundFailed, Table: def.Name, File: bad.File,
+		Err: fmt.Errorf("engine: %s of table %q are made from its rows, its segments are of no use: %w", what, def.Name, err)})
+	return nil
+}
+
+// isLive reports whether an entry of a segment stands for a row of the base.
+func (l *segmentLoads) isLive(fragment uint64, ordinal uint32) bool {
+	x := l.fragments[fragment]
+	if x == nil {
+		return false
+	}
+	d := deleted(x.want, x.at)
+	return d == nil || !d.Contains(ordinal)
+}
+
+// open opens the segments of an index. What is wrong with one is a *CorruptError.
+func (l *segmentLoads) open(list []*catalog.Segment) (readers []*segment.Reader, done func(), err error) {
+	var files []*segmentReader
+	done = func() {
+		for _, f := range files {
+			_ = f.close() // it was only read
+		}
+	}
+	seen := roaring64.New()
+	for _, g := range list {
+		if g.Fragments == nil || seen.Intersects(g.Fragments) {
+			done()
+			return nil, nil, &CorruptError{File: g.Path, Reason: "it covers what another segment of its index does"}
+		}
+		seen.Or(g.Fragments)
+		f, err := l.s.openSegment(g)
+		if err != nil {
+			done()
+			return nil, nil, l.s.spoilRead(g.ObjectID, err)
+		}
+		files = append(files, f)
+		readers = append(readers, f.Reader)
+	}
+	return readers, done, nil
+}
+
+// rows loads the rows of a keys table that its primary segments have.
+func (l *segmentLoads) rows(r *replay, t *replayTable, list []*catalog.Segment, fragments []*baseFragment) error {
+	readers, done, err := l.open(list)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var rows tree.RowLoader
+	loaded := replayRows{}
+	loc := make([]byte, 0, maxLocator)
+	m := segment.NewMerge(readers, l.isLive)
+	n := 0
+	for ; m.Next(); n++ {
+		e := m.Entry()
+		x := l.fragments[e.Fragment]
+		if n%baseFlush == 0 {
+			if err := l.may(n, int64(loaded.bytes)); err != nil {
+				return err
+			}
+		}
+		if !x.takes(t.def.ID, e) {
+			return l.wrong(list, "row %d of table %q at %d, ordinal %d, which its fragment does not have", e.Rowid, t.def.Name, e.Offset, e.Ordinal)
+		}
+		if x.covered {
+			t.segs.bytes += int64(e.Size)
+		} else {
+			t.moved = append(t.moved, e.Rowid)
+		}
+		loc = appendLocator(loc[:0], rowPlace{kind: filed, slot: x.file.slot, off: e.Offset, size: e.Size})
+		rows.Add(e.Rowid, loc)
+		loaded.bytes += len(loc)
+		loaded.max, loaded.hasMax = e.Rowid, true
+	}
+	if err := m.Err(); err != nil {
+		return l.spoil(list, err)
+	}
+	count := int64(0)
+	for _, x := range fragments {
+		if !x.skipped {
+			continue
+		}
+		if x.found != x.live() {
+			return l.wrong(list, "%d rows of table %q in a fragment, the catalog says %d", x.found, t.def.Name, x.live())
+		}
+		count += x.found
+		t.segs.slots[x.file.slot] = x.covered
+	}
+	if loaded.tree = rows.Rows(); n > 0 {
+		t.rows, t.owned, t.stale = loaded, true, true
+	}
+	t.count += count // what they add up to, the footers say
+	r.weigh(t)
+	return r.fit()
+}
+
+// may is why the loading must not go on with so much in memory, or nil.
+func (l *segmentLoads) may(rows int, bytes int64) error {
+	if l.ended != nil {
+		if err := l.ended(); err != nil {
+			return err
+		}
+	}
+	if l.room != nil && rows > 0 {
+		return l.room(rows, bytes)
+	}
+	return nil
+}
+
+// takes notes an entry for a row of the fragment, behind those before. It reports false
+// when the fragment cannot have such a row.
+func (x *baseFragment) takes(table TableID, e segment.Merged) bool {
+	if x == nil || !x.skipped || x.want.Fragments[x.at].TableID != int64(table) || int64(e.Ordinal) >= x.want.Fragments[x.at].Rows ||
+		e.Offset < x.file.start || e.Offset+int64(e.Size) > x.want.ByteExtent {
+		return false
+	}
+	if x.found == 0 {
+		x.first = e
+	} else if e.Ordinal <= x.last.Ordinal || e.Rowid <= x.last.Rowid || e.Offset < x.last.Offset+int64(x.last.Size) {
+		return false
+	}
+	x.last = e
+	x.found++
+	return true
+}
+
+// wrong is an error of segments that do not fit the base.
+func (l *segmentLoads) wrong(list []*catalog.Segment, format string, args ...any) error {
+	return l.spoil(list, &CorruptError{File: list[0].Path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// spoil notes that segments are damaged; of several, which one is not known.
+func (l *segmentLoads) spoil(list []*catalog.Segment, err error) error {
+	if err = segmentDamage(list[0].Path, err); errors.As(err, new(*CorruptError)) {
+		for _, g := range list {
+			l.s.spoil(g.ObjectID, err)
+		}
+	}
+	return err
+}
+
+// fragment is the one that a file is read in.
+func (l *segmentLoads) fragment(f *baseLog) *baseFragment {
+	if f.part == nil || f.partAt != f.cursor.at {
+		f.part, f.partAt = l.fragmentAt(f, f.cursor.at), f.cursor.at
+	}
+	return f.part
+}
+
+func (l *segmentLoads) fragmentAt(f *baseLog, at int) *baseFragment { return l.fragmentOf(&f.want, at) }
+
+func (l *segmentLoads) fragmentOf(f *catalog.BaseFile, at int) *baseFragment {
+	if l == nil || at < 0 || at >= len(f.FragmentIDs) {
+		return nil
+	}
+	return l.fragments[uint64(f.FragmentIDs[at])]
+}
+
+func (x *baseFragment) isSkipped() bool { return x != nil && x.skipped }
+
+// jump tells where the reading of a base file goes on behind rows that came from a
+// primary segment, if they begin at an offset.
+func (f *baseLog) jump(l *segmentLoads, offset int64) (x *baseFragment, to int64) {
+	for at := max(f.cursor.at, 0); l != nil && at < len(f.want.Fragments); at++ {
+		x := l.fragmentAt(f, at)
+		if x.isSkipped() && x.found > 0 && x.first.Offset == offset {
+			return x, x.last.Offset + int64(x.last.Size)
+		}
+	}
+	return nil, 0
+}
+
+// load makes the indexes of a table from its segments, if it has some, and returns
+// the positions of those that are still to be made from the rows.
+func (s *tableSegments) load(r *replay, t *replayTable, n *Table) (cold []int, err error) {
+	slices.Sort(t.moved)
+	t.moved = slices.Compact(t.moved)
+	var hot []*indexBuilder
+	for i, ix := range t.def.Indexes {
+		if len(s.indexes[ix.ID]) > 0 {
+			hot = append(hot, newIndexBuilder(t.def, ix, i, len(t.moved)))
+		} else {
+			cold = append(cold, i)
+		}
+	}
+	moved := roaring64.New()
+	for _, rowid := range t.moved {
+		moved.Add(uint64(rowid))
+		rec, found, err := n.Get(rowid)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		for _, b := range hot {
+			b.add(rowid, rec)
+		}
+	}
+	for _, b := range hot {
+		built, twins, err := s.index(b, moved)
+		switch {
+		case err != nil:
+			if err := s.loads.without(t.def, b.ix.Name, err); err != nil {
+				return nil, err
+			}
+			cold = append(cold, b.at)
+		case twins != [2]int64{}:
+			return nil, r.twins(n, b.ix, twins)
+		case built.Len() != n.rows.Len():
+			err := s.loads.wrong(s.indexes[b.ix.ID], "%d entries of index %q for the %d rows of its table", built.Len(), b.ix.Name, n.rows.Len())
+			if err := s.loads.without(t.def, b.ix.Name, err); err != nil {
+				return nil, err
+			}
+			cold = append(cold, b.at)
+		default:
+			n.indexes[b.at] = built
+		}
+	}
+	return cold, nil
+}
+
+// index makes an index of the entries of its segments and of the rows that moved.
+func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *indexTree, twins [2]int64, err error) {
+	list := s.indexes[b.ix.ID]
+	readers, done, err := s.loads.open(list)
+	if err != nil {
+		return nil, twins, err
+	}
+	defer done()
+	var keys tree.KeyLoader
+	var before entryBefore
+	add := func(entry string, null bool) bool {
+		if b.ix.Unique && before.equals(entry, null, &twins) {
+			return false
+		}
+		keys.Add(entry)
+		return true
+	}
+	others, stop := iter.Pull(b.s.All())
+	defer stop()
+	other, more := others()
+	m := segment.NewMerge(readers, func(fragment uint64, ordinal uint32) bool {
+		x := s.loads.fragments[fragment]
+		return x != nil && x.covered && s.loads.isLive(fragment, ordinal)
+	})
+	some := !moved.IsEmpty()
+	for n := 0; m.Next(); n++ {
+		if n%baseFlush == 0 {
+			if err := s.loads.may(0, 0); err != nil {
+				return nil, twins, err
+			}
+		}
+		e := m.Entry()
+		if some {
+			if _, rowid := splitEntry(e.Key); moved.Contains(uint64(rowid)) {
+				continue
+			}
+			for ; more && other < e.Key; other, more = others() {
+				if _, null := b.nulls[other]; !add(other, null) {
+					return nil, twins, nil
+				}
+			}
+		}
+		if !add(e.Key, e.Null) {
+			return nil, twins, nil
+		}
+	}
+	if err := m.Err(); err != nil {
+		return nil, twins, s.loads.spoil(list, err)
+	}
+	for ; more; other, more = others() {
+		if _, null := b.nulls[other]; !add(other, null) {
+			return nil, twins, nil
+		}
+	}
+	return keys.Keys(), twins, nil
+}
+
+// entryBefore is the entry of a unique index before the one at hand.
+type entryBefore struct {
+	entry string
+	null  bool
+	some  bool
+}
+
+// equals reports whether an entry's key is that of the one before, with the rows of
+// both, the later one first; then it takes its place.
+func (b *entryBefore) equals(entry string, null bool, twins *[2]int64) bool {
+	if b.some && !null && !b.null {
+		key, rowid := splitEntry(entry)
+		if last, other := splitEntry(b.entry); key == last {
+			*twins = [2]int64{max(rowid, other), min(rowid, other)}
+			return true
+		}
+	}
+	b.entry, b.null, b.some = entry, null, true
+	return false
+}
+
+// leave notes that a row is not any more where a primary segment has it.
+func (s *tableSegments) leave(loc row.Record) {
+	if p, err := parseLocator(string(loc)); err == nil && s.slots[p.slot] {
+		s.bytes -= int64(p.size)
+	}
+}
+
+// liveBytes is what a compaction would write of a keys table that came from segments:
+// what they say of rows that did not move, and the rest read. Their frames name the
+// version of a definition that rows are not counted with (liveSize), so it may be some
+// bytes per row too much.
+func (s *tableSegments) liveBytes(t *replayTable, n *Table) (live int64, err error) {
+	live = s.bytes
+	for _, rowid := range t.moved {
+		rec, found, err := n.Get(rowid)
+		if err != nil {
+			return 0, err
+		}
+		if found {
+			live += liveSize(t.def, rowid, rec)
+		}
+	}
+	return live, nil
+}
