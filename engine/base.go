@@ -51,6 +51,7 @@ type fragment struct {
 	bytes int64   // of all frames, 0 with them
 
 	deleted *roaring.Bitmap // ordinals of rows that are superseded, nil for none; never changed
+	dead    int64           // bytes of their frames, 0 where start is not known
 	live    int64           // rows that are not deleted, of the schema its frames
 	liveSum row.Sum         // of these
 	summed  bool            // the sums are known

@@ -194,7 +194,7 @@ func (r *recovery) baseFrame(f *baseLog, fr wal.Frame) error {
 		if err != nil {
 			return err
 		}
-		f.passed(fr)
+		f.passed(fr, dead)
 		if dead {
 			return nil
 		}
@@ -219,12 +219,15 @@ func (r *recovery) baseFrame(f *baseLog, fr wal.Frame) error {
 }
 
 // passed notes where the rows of the fragment at hand are.
-func (f *baseLog) passed(fr wal.Frame) {
+func (f *baseLog) passed(fr wal.Frame, dead bool) {
 	x := &f.known.fragments[f.cursor.at]
 	if x.start < 0 {
 		x.start = fr.Offset
 	}
 	x.bytes = fr.End() - x.start
+	if dead {
+		x.dead += fr.End() - fr.Offset
+	}
 }
 
 // over goes on behind rows that came from a primary segment.

@@ -118,9 +118,12 @@ func (r *baseReader) locate(f *baseFile) error {
 				return corruptIn(f.path, fr.Offset, err)
 			}
 			if n == 0 {
-				x.start, x.bytes = fr.Offset, 0
+				x.start, x.bytes, x.dead = fr.Offset, 0, 0
 			}
 			x.bytes += fr.End() - fr.Offset
+			if x.deleted != nil && x.deleted.Contains(uint32(n)) {
+				x.dead += fr.End() - fr.Offset
+			}
 		}
 	}
 	return nil

@@ -51,14 +51,10 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 		return closedCause(ctx, ctx.Err())
 	}
 	start := time.Now()
+	mode = s.finishMoving(ctx, mode)
 	c, err := s.compactable(ctx, lockTimeout)
 	if err != nil || c == nil {
 		return closedCause(ctx, err)
-	}
-	// Rows that are not read from the base yet, although it is the head, are read from
-	// files that go when this one is done.
-	if left := s.compactor.left; left != nil {
-		mode.whole = s.repoint(ctx, left.cut, left.files) != nil
 	}
 	made, err := s.makeBase(ctx, job, c, mode, progress)
 	if err != nil {
@@ -90,6 +86,23 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	s.mu.Unlock()
 	s.event(Event{Kind: EventCompacted, LSN: c.lsn, Bytes: wrote})
 	return nil
+}
+
+// finishMoving goes on where an earlier compaction left off. As long as there are rows
+// that are not read from the base yet, although it is the head, files must not go that
+// the next compaction replaces; so that one writes all rows, and moves them. It has to
+// be done before the cut, whose state says from where rows are moved.
+func (s *Store) finishMoving(ctx context.Context, mode compactMode) compactMode {
+	left := s.compactor.left
+	if left == nil {
+		return mode
+	}
+	if err := s.repoint(ctx, left.cut, left.files); err != nil {
+		mode.whole = true
+	} else {
+		s.compactor.left = nil
+	}
+	return mode
 }
 
 // closedCause says that it was Close that ended a context.
@@ -257,12 +270,12 @@ func (s *Store) installed(c *cut, made *newBase, head catalog.Timeline) {
 		s.logBytes[id] -= n
 		s.rowBytes -= n
 	}
-	s.compactor.base = 0
+	base := int64(0)
 	for _, f := range files {
 		for _, x := range f.fragments {
 			s.logBytes[x.table] += x.bytes
 			s.rowBytes += x.bytes
-			s.compactor.base += x.bytes
+			base += x.bytes
 		}
 	}
 	for id, n := range s.logBytes {
@@ -270,6 +283,6 @@ func (s *Store) installed(c *cut, made *newBase, head catalog.Timeline) {
 			delete(s.logBytes, id)
 		}
 	}
-	s.compactor.again = s.compactor.base + s.compactor.limits.floor
-	s.compactor.idle = max(0, s.compactor.base-c.state.live)
+	s.compactor.again = base + s.compactor.limits.floor
+	s.compactor.idle = max(0, base-c.state.live)
 }

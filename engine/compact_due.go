@@ -5,11 +5,17 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// When the log is compacted follows from three numbers that are kept exactly:
-// used, the bytes of all row records in the log; live, the bytes that a
-// compaction would write (one whole record per row); and garbage, what it would
-// free: the difference. All three are known after an open as well, since the
-// replay counts them anew.
+// When the log is compacted follows from numbers that are kept exactly: used, the
+// bytes of all row records in the base and the log; live, the bytes of one whole
+// record per row; and garbage, the difference. Some garbage is in files that a
+// compaction keeps (compact_plan.go), about as much as what is live there at most. So
+// what counts beside the whole is the garbage that was made since. All of these are
+// known after an open as well, since the replay counts them anew.
+//
+// A compaction writes about what the log has, and half of the live rows may be
+// superseded before the next one. So a log in which the same rows are changed over
+// and over takes a part of what the live rows take, with a base that takes twice as
+// much at most; one that only grows has no garbage, and is never rewritten.
 
 // Limits of a compaction, unless Options say otherwise.
 const (
@@ -22,11 +28,11 @@ const (
 type compactLimits struct {
 	floor   int64   // a log that uses less is left alone
 	ratio   float64 // of used to the size of a compaction's output; 0: never
-	garbage int64   // more of it is too much, whatever the ratio
+	garbage int64   // more of it in the log is too much, whatever the ratio
 }
 
-// compactionDue decides. last is the size of what a compaction writes, 0 when that
-// is not known.
+// compactionDue decides. last is the size of the live rows, 0 when that is not known,
+// and garbage is that of the log.
 func compactionDue(used, last, garbage int64, l compactLimits) bool {
 	switch {
 	case l.ratio == 0 || used < l.floor:
@@ -62,21 +68,46 @@ func (s *Store) LogUse() LogUse {
 
 func (s *Store) logUse() LogUse { return LogUse{Used: s.rowBytes, Live: s.head.Load().live} }
 
-// compactIfDue wakes the compactor when the log is worth it. The output of a
-// compaction would be the live rows, so that is what used is compared with, and a
-// log that only grows is never rewritten. The bound on garbage does not count for
-// a store that is larger: rewriting all of it for a small part would cost more
-// than it frees. The caller holds mu.
+// Bounds of what may be superseded since the last compaction, as shares of the live
+// rows. Below the first one, the rows that a compaction looks for in the base would
+// cost more than it frees, and above the second one the log takes too much.
+const (
+	leastGarbage = 16
+	mostGarbage  = 2
+)
+
+// of are the limits of a store with so many live bytes.
+func (l compactLimits) of(live int64) compactLimits {
+	l.garbage = max(l.floor, min(max(l.garbage, live/leastGarbage), live/mostGarbage))
+	return l
+}
+
+// logGarbage is what was superseded since the last compaction, in the log and in the
+// base. The caller holds mu.
+func (s *Store) logGarbage(use LogUse) int64 {
+	return max(0, use.Garbage()-s.compactor.idle)
+}
+
+// compactIfDue wakes the compactor when the log is worth it. The caller holds mu.
 func (s *Store) compactIfDue() {
 	c := &s.compactor
 	if !c.auto || c.asked || s.rowBytes < c.again || s.head.Load().lsn == c.since {
 		return
 	}
 	use := s.logUse()
-	limits := c.limits
-	limits.garbage = max(limits.garbage, use.Live)
-	if compactionDue(use.Used, use.Live, use.Garbage(), limits) {
+	if compactionDue(use.Used, use.Live, s.logGarbage(use), c.limits.of(use.Live)) {
 		c.asked = true
 		c.signal()
 	}
+}
+
+// noteBase notes what the base is when a state is opened that was not compacted here.
+// The caller holds mu.
+func (s *Store) noteBase(live int64) {
+	base := int64(0)
+	for _, f := range s.base {
+		all, _ := f.sizes()
+		base += all
+	}
+	s.compactor.idle = max(0, base-live)
 }

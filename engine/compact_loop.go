@@ -22,8 +22,7 @@ type compactor struct {
 	failed bool  // a compaction, or a branch point, left files behind that nothing may need
 	again  int64 // what the log has to use before the next one, after a failure some more
 	since  LSN   // the commit of the base, 0 for none
-	base   int64 // bytes of its rows, 0 for none or when that is not known
-	idle   int64 // of these, what no row was read from any more when it was made
+	idle   int64 // bytes of garbage that it had when it was made
 }
 
 func (c *compactor) signal() {

@@ -169,7 +169,7 @@ func (p *planner) del(t *tablePlan, f *baseFile, d *deletion, ordinal uint32, fr
 	if ids.Version != t.def.Version {
 		return &CorruptError{File: f.path, Offset: fr.Offset, Reason: fmt.Sprintf("row of table %q by definition %d, current is %d", t.def.Name, ids.Version, t.def.Version)}
 	}
-	d.add(ordinal, row.RowSum(uint64(t.def.ID), ids.Rowid, t.columns, rec, t.def.RowidAlias, &p.scratch))
+	d.add(ordinal, fr.End()-fr.Offset, row.RowSum(uint64(t.def.ID), ids.Rowid, t.columns, rec, t.def.RowidAlias, &p.scratch))
 	return nil
 }
 
@@ -183,7 +183,7 @@ type deletion struct {
 
 func (d *deletion) has(ordinal uint32) bool { return d.vector != nil && d.vector.Contains(ordinal) }
 
-func (d *deletion) add(ordinal uint32, sum row.Sum) {
+func (d *deletion) add(ordinal uint32, size int64, sum row.Sum) {
 	if !d.own {
 		d.own = true
 		if d.vector == nil {
@@ -194,6 +194,7 @@ func (d *deletion) add(ordinal uint32, sum row.Sum) {
 	}
 	d.vector.Add(ordinal)
 	d.live--
+	d.dead += size
 	d.liveSum = d.liveSum.Sub(sum)
 }
 
@@ -211,5 +212,5 @@ func (x *fragment) kill() {
 	}
 	x.deleted = roaring.New()
 	x.deleted.AddRange(0, uint64(x.rows))
-	x.live, x.liveSum = 0, row.Sum{}
+	x.live, x.dead, x.liveSum = 0, x.bytes, row.Sum{}
 }

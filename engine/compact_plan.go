@@ -48,15 +48,16 @@ type compactMode struct {
 	thorough bool // somebody asked for it: what is left of garbage is worth more
 	whole    bool // nothing is kept
 	rate     *byteRate
+	placer   placer // finds rows in the base; nil: they are looked for there
 }
 
 // compactMode is the mode of a compaction that is due, or of one that somebody asked
 // for.
 func (s *Store) compactMode(auto bool) compactMode {
 	if !auto {
-		return compactMode{thorough: true}
+		return compactMode{thorough: true, placer: s.basePlacer()}
 	}
-	return compactMode{rate: newByteRate(s.opts.CompactRate)}
+	return compactMode{rate: newByteRate(s.opts.CompactRate), placer: s.basePlacer()}
 }
 
 // tablePlan is what is written of a table, and what kept files have of it.
@@ -126,7 +127,7 @@ func (s *Store) planBase(ctx context.Context, c *cut, mode compactMode) (_ *base
 		if err != nil {
 			return nil, err
 		}
-		p.placer = s.basePlacer()
+		p.placer = mode.placer
 		if err := p.parts(base, touched); err != nil {
 			return nil, err
 		}
@@ -215,14 +216,11 @@ func (p *planner) bury(f *planFile) {
 	}
 }
 
-// sizes are the bytes of all rows of a file, and about those of the live ones.
+// sizes are the bytes of all rows of a file, and of those that are not deleted.
 func (f *baseFile) sizes() (all, live int64) {
 	for _, x := range f.fragments {
-		if x.table == 0 || x.rows == 0 {
-			continue
-		}
 		all += x.bytes
-		live += int64(float64(x.bytes) * float64(x.live) / float64(x.rows))
+		live += x.bytes - x.dead
 	}
 	return all, live
 }

@@ -249,7 +249,7 @@ func due(s *Store) bool {
 }
 
 // Options say when the log is compacted: not at all, or not for garbage that is
-// less than the live rows, whatever the bound.
+// less than half of the live rows, whatever the bound.
 func TestCompactOptions(t *testing.T) {
 	t.Run("off", func(t *testing.T) {
 		s := openStore(t, Options{FS: vfs.NewMem(), CompactFloor: 1, NoCompaction: true})
@@ -261,20 +261,25 @@ func TestCompactOptions(t *testing.T) {
 			}
 		}
 	})
-	t.Run("garbage", func(t *testing.T) {
-		s := openStore(t, Options{FS: vfs.NewMem(), CompactFloor: 1, CompactGarbage: 1, CompactRatio: 1000})
-		wait(t, s, update(t, s, all(createTable("a"), manyRows("a", 20, "a"))))
-		for n := range 19 {
-			wait(t, s, update(t, s, put("a", int64(n), n, strings.Repeat("b", 100))))
-			if due(s) {
-				t.Fatalf("compacted with %+v", s.LogUse())
+	for name, c := range map[string]struct {
+		garbage int64
+		rows    int // that may change
+	}{"garbage": {1, 3}, "much garbage": {1 << 40, 24}} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, Options{FS: vfs.NewMem(), CompactFloor: 1, CompactGarbage: c.garbage, CompactRatio: 1000})
+			wait(t, s, update(t, s, all(createTable("a"), manyRows("a", 50, "a"))))
+			for n := range c.rows {
+				wait(t, s, update(t, s, put("a", int64(n), n, strings.Repeat("b", 100))))
+				if due(s) {
+					t.Fatalf("compacted with %+v", s.LogUse())
+				}
 			}
-		}
-		for n := range 2 {
-			wait(t, s, update(t, s, put("a", int64(n), n, strings.Repeat("c", 100))))
-		}
-		eventually(t, "a compaction", func() bool { return s.Metrics().Compactions > 0 })
-	})
+			for n := range 2 {
+				wait(t, s, update(t, s, put("a", int64(n), n, strings.Repeat("c", 100))))
+			}
+			eventually(t, "a compaction", func() bool { return s.Metrics().Compactions > 0 })
+		})
+	}
 }
 
 // A base is written of what was read, and what was read is held against what the

@@ -176,8 +176,8 @@ var compactionFences = []fencesOf{
 `, "TestCompactionDue"},
 		{"who wants no compaction gets none", `	if !c.auto || c.asked`, `	if c.asked`, "TestCompactOptions"},
 		{"a failed compaction is waited behind", ` || s.rowBytes < c.again ||`, ` ||`, "TestFailingCompactionIsTriedLater"},
-		{"garbage is no reason in a larger store", `	limits.garbage = max(limits.garbage, use.Live)
-`, ``, "TestCompactOptions"},
+		{"little garbage is no reason in a larger store", `min(max(l.garbage, live/leastGarbage), live/mostGarbage)`, `min(l.garbage, live/mostGarbage)`, "TestCompactOptions"},
+		{"much garbage is a reason in a small store", `min(max(l.garbage, live/leastGarbage), live/mostGarbage)`, `max(l.garbage, live/leastGarbage)`, "TestCompactOptions"},
 	}},
 	{"check_base.go", ".", []fence{
 		{"a check computes a base's digest", `	if want := f.want.IntegrityDigest; digest != want {`, `	if want := f.want.IntegrityDigest; digest != want && false {`, "TestCheckOfForgedBase"},

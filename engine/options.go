@@ -54,8 +54,9 @@ type Options struct {
 	// NoCompaction leaves the log as long as it grows, but for calls of Compact. Else
 	// it is rewritten in the background when it uses more than CompactFloor (4 MiB),
 	// and as much more than the last time left, and more than CompactRatio (3) times
-	// what its live rows take, or when CompactGarbage (64 MiB, and no less than the live
-	// rows) of it is garbage.
+	// what its live rows take, or when of what it holds CompactGarbage (64 MiB, no less
+	// than a sixteenth of the live rows and no more than half of them) was superseded
+	// since the last time.
 	NoCompaction   bool
 	CompactFloor   int64
 	CompactRatio   float64

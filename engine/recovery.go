@@ -91,6 +91,7 @@ func (s *Store) recover(ctx context.Context, state *catalog.State) error {
 	s.head.Store(root)
 	s.stats.RecoveredBytes = r.read
 	s.rowBytes = r.sizes.addTo(s.logBytes)
+	s.noteBase(root.live)
 	if err := s.removeStrays(ctx); err != nil {
 		return err
 	}

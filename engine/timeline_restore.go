@@ -265,6 +265,7 @@ func (s *Store) restored(r *restoring, lsn LSN, head catalog.Timeline) {
 	}
 	s.logBytes = map[TableID]int64{}
 	s.rowBytes = r.replay.sizes.addTo(s.logBytes)
+	s.noteBase(next.live)
 	s.head.Store(&next)
 	s.durable.Store(&next)
 	s.synced.Store(next.mark())
