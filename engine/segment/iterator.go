@@ -114,8 +114,8 @@ type SecondaryIter struct {
 	block int    // the next one
 	buf   []byte // of the one being read
 	b     secondaryBlock
-	at    int // of the next entry in it
-	e     *SecondaryEntry
+	at    int  // of the next entry in it
+	valid bool // the one before is where Next or SeekTo went
 	err   error
 }
 
@@ -138,25 +138,27 @@ func (r *Reader) SecondaryFrom(from string) *SecondaryIter {
 func (it *SecondaryIter) Next() bool {
 	for {
 		for it.at < len(it.b.entries) {
-			it.e = &it.b.entries[it.at]
 			it.at++
-			if it.from == "" {
-				return true
-			}
-			if it.e.Key >= it.from {
+			if it.from == "" || it.b.key(it.at-1) >= it.from {
 				it.from = "" // all that follow are greater
+				it.valid = true
 				return true
 			}
 		}
 		if it.err != nil || it.block >= len(it.r.dir.blocks) || !it.load(it.block) {
-			it.e, it.at, it.b.entries = nil, 0, nil
+			it.valid, it.at, it.b.entries = false, 0, it.b.entries[:0]
 			return false
 		}
 	}
 }
 
 // Entry returns the entry that Next or SeekTo went to.
-func (it *SecondaryIter) Entry() SecondaryEntry { return *it.e }
+func (it *SecondaryIter) Entry() SecondaryEntry {
+	if !it.valid {
+		return SecondaryEntry{}
+	}
+	return it.b.entry(it.at - 1)
+}
 
 // Err returns what ended the iteration early.
 func (it *SecondaryIter) Err() error { return it.err }
@@ -164,7 +166,7 @@ func (it *SecondaryIter) Err() error { return it.err }
 // SeekTo goes to the first entry whose key is key or greater, unless the iterator is there
 // or behind it; false at the end and after an error. Blocks between are not read.
 func (it *SecondaryIter) SeekTo(key string) bool {
-	if it.e != nil && it.e.Key >= key {
+	if it.valid && it.b.key(it.at-1) >= key {
 		return true
 	}
 	if it.err == nil && it.block < len(it.r.dir.blocks) && it.r.dir.seps[it.block] <= key {
@@ -185,9 +187,9 @@ func (it *SecondaryIter) load(i int) bool {
 	d := &it.r.dir
 	if bad := it.b.decode(body, d.blocks[i].entries, uint32(len(it.r.header.Fragments))); bad >= 0 {
 		it.err = it.r.corrupt(i, bad, "impossible entry")
-	} else if es := it.b.entries; !strings.HasPrefix(es[0].Key, d.seps[i]) {
+	} else if !strings.HasPrefix(it.b.key(0), d.seps[i]) {
 		it.err = it.r.corrupt(i, 0, "another first key than in the directory")
-	} else if i+1 < len(d.seps) && !separates(es[len(es)-1].Key, d.seps[i+1]) {
+	} else if i+1 < len(d.seps) && !separates(it.b.key(len(it.b.entries)-1), d.seps[i+1]) {
 		it.err = it.r.corrupt(i, 0, "the last key is not the one before the next block's")
 	}
 	if it.err != nil {

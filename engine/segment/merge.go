@@ -97,7 +97,12 @@ func (m *Merge) Next() bool {
 }
 
 // Entry returns the entry that Next went to.
-func (m *Merge) Entry() Merged { return m.heap[0].e }
+func (m *Merge) Entry() Merged {
+	if len(m.heap) == 0 {
+		return Merged{}
+	}
+	return m.heap[0].e
+}
 
 // Skipped returns how many dead entries were left out so far.
 func (m *Merge) Skipped() int64 { return m.skipped }
@@ -149,7 +154,7 @@ func (m *Merge) step(x *mergeSource) bool {
 			if !x.s.Next() {
 				break
 			}
-			e := x.s.e
+			e := x.s.Entry()
 			x.e.Key, x.e.Fragment, x.e.Ordinal, x.e.Null = e.Key, fragments[e.Fragment], e.Ordinal, e.Null
 			if m.rg.to.set && e.Key >= m.rg.to.key {
 				return false

@@ -64,18 +64,44 @@ func (s *placeState) append(p []byte, key []byte, n int, at Place, null bool) []
 	return p
 }
 
-// secondaryBlock is a decoded block. Keys are gathered in one piece of memory, so that a
-// block costs one allocation.
+// secondaryBlock is a decoded block. Its keys are one string, so that a block costs one
+// allocation and its entries have no pointers that the collector would look at.
 type secondaryBlock struct {
-	entries []SecondaryEntry
-	keys    []byte
-	ends    []int // of the keys
+	entries []secondaryPart
+	all     string // the keys, one after the other
+	keys    []byte // the same while they are decoded
+}
+
+// secondaryPart is an entry but for its key, which ends there in all keys.
+type secondaryPart struct {
+	end int
+	Place
+	null bool
+}
+
+// key returns the key of an entry.
+func (k *secondaryBlock) key(i int) string {
+	from := 0
+	if i > 0 {
+		from = k.entries[i-1].end
+	}
+	return k.all[from:k.entries[i].end]
+}
+
+// entry returns an entry.
+func (k *secondaryBlock) entry(i int) SecondaryEntry {
+	x := &k.entries[i]
+	return SecondaryEntry{k.key(i), x.Place, x.null}
 }
 
 // decode decodes a payload of so many entries. It returns the position of the first that
 // append would not have written, -1 if there is none.
 func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int {
-	k.entries, k.keys, k.ends = k.entries[:0], k.keys[:0], k.ends[:0]
+	parts, keys := k.entries[:0], k.keys[:0]
+	k.entries, k.all = parts, ""
+	if cap(keys) > 2*BlockKeys {
+		keys = nil // a long key is rare
+	}
 	s, at, last := placeStart(), 0, 0
 	for i := uint64(0); i < entries; i++ {
 		was := at
@@ -90,7 +116,7 @@ func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int 
 			n += min(more, BlockKeys)
 		}
 		more, at = uvarint(b, at)
-		prev := k.keys[last:]
+		prev := keys[last:]
 		if n > uint64(len(prev)) || at > len(b) || more > uint64(len(b)-at) {
 			return was
 		}
@@ -99,13 +125,13 @@ func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int 
 			if more == 0 || n < uint64(len(prev)) && b[at] <= prev[n] {
 				return was
 			}
-			if uint64(len(k.keys))+n+more > BlockKeys {
+			if uint64(len(keys))+n+more > BlockKeys {
 				return was
 			}
 		}
-		last = len(k.keys)
-		k.keys = append(k.keys, prev[:n]...)
-		k.keys = append(k.keys, b[at:at+int(more)]...)
+		last = len(keys)
+		keys = append(keys, prev[:n]...)
+		keys = append(keys, b[at:at+int(more)]...)
 		at += int(more)
 		if tag&samePlace != 0 {
 			var diff int64
@@ -123,16 +149,11 @@ func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int 
 		if at > len(b) || s.ordinal < 0 || s.ordinal > math.MaxUint32 {
 			return was
 		}
-		k.entries = append(k.entries, SecondaryEntry{Place: Place{s.fragment, uint32(s.ordinal)}, Null: tag&nullKey != 0})
-		k.ends = append(k.ends, len(k.keys))
+		parts = append(parts, secondaryPart{len(keys), Place{s.fragment, uint32(s.ordinal)}, tag&nullKey != 0})
 	}
 	if at != len(b) {
 		return at
 	}
-	all, from := string(k.keys), 0
-	for i, end := range k.ends {
-		k.entries[i].Key = all[from:end]
-		from = end
-	}
+	k.entries, k.keys, k.all = parts, keys, string(keys)
 	return -1
 }
