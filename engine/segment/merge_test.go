@@ -67,6 +67,9 @@ func segmentsOf(t tester, r *rand.Rand, k Kind, n, entries int) (rs []*Reader, w
 
 func readMerge(m *Merge) (es []Merged, err error) {
 	for m.Next() {
+		if m.Err() != nil {
+			return es, fmt.Errorf("an entry in spite of %v", m.Err())
+		}
 		es = append(es, m.Entry())
 	}
 	return es, m.Err()
