@@ -33,6 +33,10 @@ var adminTables = map[string]*adminTable{
 		columns: "shard_id INT, generation INT, object_id INT, state TEXT, records INT, bytes INT, first_lsn INT, last_lsn INT",
 		rows:    always(generationRows),
 	},
+	"tidemark_index_catchup": {
+		columns: "index_name TEXT, table_name TEXT, shard_id INT, compacted_generation INT, caught_up_generation INT, lag INT",
+		rows:    indexCatchupRows,
+	},
 	"tidemark_stats":    {columns: "name TEXT, value", rows: always(statRows)},
 	"tidemark_settings": {columns: "name TEXT, value TEXT, source TEXT", rows: always(settingRows)},
 	"tidemark_raw":      {columns: "token INT", rows: always(rawRows)},

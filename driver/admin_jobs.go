@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -12,9 +11,6 @@ import (
 
 // jobsTable lists jobs, and runs one for a row inserted.
 const jobsTable = "tidemark_jobs"
-
-// laterJobs are the kinds of the documented surface that do not work yet.
-var laterJobs = []string{"index"}
 
 const jobColumns = "job_id INT, kind TEXT, target TEXT, state TEXT, done INT, total INT, started_at DATETIME, ended_at DATETIME, error TEXT"
 
@@ -60,10 +56,7 @@ func (c *conn) orderJob(vals []row.Value) error {
 			return newError("", ErrGeneric, "%s must be text", []string{"kind", "target"}[i])
 		}
 	}
-	switch {
-	case slices.Contains(laterJobs, r.Kind):
-		return notAvailable("", "a job of kind "+r.Kind)
-	case r.Kind == "":
+	if r.Kind == "" {
 		return newError("", ErrGeneric, "a job needs a kind: %s", strings.Join(engine.JobKinds(), ", "))
 	}
 	c.order = func(ctx context.Context) error {

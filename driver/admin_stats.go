@@ -36,6 +36,11 @@ func statRows(c *conn) [][]row.Value {
 		perMiB = float64(m.CompactTime.Microseconds()) / (float64(m.CompactedBytes) / (1 << 20))
 	}
 	add("compact_us_per_mib", row.RealValue(perMiB))
+	count("segments_written", m.SegmentsWritten)
+	count("segments_merged", m.SegmentsMerged)
+	count("segment_bytes", uint64(m.SegmentBytes))
+	count("index_us", uint64(m.IndexTime.Microseconds()))
+	count("generations_retired", m.Retired)
 	use := c.store.LogUse()
 	count("log_used_bytes", uint64(use.Used))
 	count("log_garbage_bytes", uint64(use.Garbage()))

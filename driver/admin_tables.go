@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/engine"
@@ -62,4 +63,21 @@ func generationRows(c *conn) [][]row.Value {
 		})
 	}
 	return rows
+}
+
+// indexCatchupRows are the rows of tidemark_index_catchup: as of the newest published
+// state, not as of the statement's.
+func indexCatchupRows(c *conn) ([][]row.Value, error) {
+	list, err := c.store.IndexCatchup(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]row.Value, len(list))
+	for i, x := range list {
+		rows[i] = []row.Value{
+			row.TextValue(x.Index), row.TextValue(x.Table), row.IntValue(x.Shard),
+			row.IntValue(x.Compacted), row.IntValue(x.CaughtUp), row.IntValue(x.Lag()),
+		}
+	}
+	return rows, nil
 }

@@ -61,10 +61,11 @@ func table(t *testing.T, q interface {
 func TestAdminColumns(t *testing.T) {
 	db := openTest(t, Config{})
 	for name, want := range map[string]string{
-		"tidemark_tables":      "name durable resident rows resident_bytes log_bytes indexes max_rows on_full",
-		"tidemark_generations": "shard_id generation object_id state records bytes first_lsn last_lsn",
-		"tidemark_stats":       "name value",
-		"tidemark_settings":    "name value source",
+		"tidemark_tables":        "name durable resident rows resident_bytes log_bytes indexes max_rows on_full",
+		"tidemark_generations":   "shard_id generation object_id state records bytes first_lsn last_lsn",
+		"tidemark_index_catchup": "index_name table_name shard_id compacted_generation caught_up_generation lag",
+		"tidemark_stats":         "name value",
+		"tidemark_settings":      "name value source",
 	} {
 		columns, _ := table(t, db, "SELECT * FROM "+name)
 		if got := strings.Join(columns, " "); got != want {

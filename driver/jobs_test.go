@@ -121,8 +121,8 @@ func TestRefusedJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"INSERT INTO tidemark_jobs(kind) VALUES('checkpont')":                    `"checkpont", must be one of checkpoint, compact, gc, verify, backup`,
-		"INSERT INTO tidemark_jobs(kind) VALUES('index')":                        "not yet available",
+		"INSERT INTO tidemark_jobs(kind) VALUES('checkpont')":                    `"checkpont", must be one of checkpoint, compact, index, gc, verify, backup`,
+		"INSERT INTO tidemark_jobs(kind, target) VALUES('index', 'nobody')":      "no table or index",
 		"INSERT INTO tidemark_jobs(kind, target) VALUES('gc', 't')":              "no target",
 		"INSERT INTO tidemark_jobs(kind) VALUES('backup')":                       "a target, the directory",
 		"INSERT INTO tidemark_jobs(target) VALUES('t')":                          "needs a kind",

@@ -75,6 +75,8 @@ type extent struct {
 //     every commit's contribution is recomputed;
 //   - the timeline's head against the state that the log gives at its commit;
 //   - every index against the rows;
+//   - every index segment: its file, its entries against the rows of the base, and what
+//     its index is said to have caught up with;
 //   - every branch point: its files, and the state that they give against its world;
 //   - every other timeline: its files, and the state that they give against its head;
 //     of one that is open its memory, too, as above;
@@ -263,7 +265,10 @@ func (c *checker) files(state *catalog.State) error {
 		last = max(last, lsn)
 	}
 	if c.offline {
-		return c.judge(r)
+		if err := c.judge(r); err != nil || c.damage > 0 {
+			return err
+		}
+		return c.segments("", state.Base, &state.IndexState, state.Retained, r.replay.defs)
 	}
 	if last != c.target.lsn && len(r.shards) == 1 { // of several, the replay finds what is missing where
 		c.report(Finding{Damage, "", 0, fmt.Sprintf("the log holds commits up to %d, the state is of commit %d", last, c.target.lsn)})
@@ -271,7 +276,10 @@ func (c *checker) files(state *catalog.State) error {
 	if c.damage > 0 {
 		return nil // a replay would only fail where a finding is already
 	}
-	return c.replay(r)
+	if err := c.replay(r); err != nil || c.damage > 0 {
+		return err
+	}
+	return c.segments("", state.Base, &state.IndexState, state.Retained, r.replay.defs, c.target.schema)
 }
 
 // found reports an error about bytes and returns any other.

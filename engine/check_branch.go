@@ -68,6 +68,10 @@ func (c *checker) branch(name string, known *catalog.History) error {
 
 // sealedBytes compares a sealed file with its content id, unless that was done.
 func (c *checker) sealedBytes(object int64, path string, extent int64, content [32]byte) error {
+	return c.sealedBytesOf(catalog.KindKV, object, path, extent, content)
+}
+
+func (c *checker) sealedBytesOf(kind string, object int64, path string, extent int64, content [32]byte) error {
 	if c.read[object] {
 		return nil
 	}
@@ -85,7 +89,7 @@ func (c *checker) sealedBytes(object int64, path string, extent int64, content [
 	if size != extent {
 		return &CorruptError{File: path, Offset: min(size, extent), Reason: fmt.Sprintf("%d bytes, sealed as %d", size, extent)}
 	}
-	id, err := contentID(f, extent)
+	id, err := contentIDOf(kind, f, extent)
 	if err != nil {
 		return fmt.Errorf("engine: reading %s: %w", path, err)
 	}

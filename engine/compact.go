@@ -220,6 +220,7 @@ func (s *Store) installBase(ctx context.Context, c *cut, made *newBase) (err err
 		return s.pub.giveUp(ctx, attempt, withFull(fmt.Errorf("engine: publishing the base of commit %d: %w", c.lsn, err)))
 	}
 	s.installed(c, made, adopted.Head)
+	s.lostPositions(c.lsn, c.schema, adopted.Lost)
 	if err := adopted.Retire(context.WithoutCancel(ctx)); err != nil {
 		s.event(Event{Kind: EventBackgroundFailed, LSN: c.lsn, Err: err})
 	}

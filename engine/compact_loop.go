@@ -19,6 +19,7 @@ type compactor struct {
 
 	// Guarded by Store.mu.
 	asked  bool  // the goroutine was told
+	behind bool  // indexes may lack fragments of the base, or generations be retired now
 	failed bool  // a compaction, or a branch point, left files behind that nothing may need
 	again  int64 // what the log has to use before the next one, after a failure some more
 	since  LSN   // the commit of the base, 0 for none
@@ -138,5 +139,9 @@ func (s *Store) repointLeft() {
 	s.compactor.left = nil
 	if err := s.repoint(s.untilClose, left.cut, left.files); err != nil && s.untilClose.Err() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
+	} else if err == nil {
+		s.mu.Lock()
+		s.compactor.behind = true // what rows were read from until now may go
+		s.mu.Unlock()
 	}
 }

@@ -35,10 +35,6 @@ type placer interface {
 	places(ctx context.Context, table TableID, rowids []int64, found func(basePlace) error) (covered *roaring64.Bitmap, err error)
 }
 
-// basePlacer returns what finds rows in the base of the head, nil when there is
-// nothing but the base itself.
-func (s *Store) basePlacer() placer { return nil }
-
 // supersede deletes the touched rows of a table from the base. Fragments of tables
 // that are written whole are not looked at.
 func (p *planner) supersede(t *tablePlan) error {

@@ -46,6 +46,13 @@ const (
 	// EventQuarantined: Err is why File, which a job wrote, is of no use. It goes
 	// when the job has ended.
 	EventQuarantined
+	// EventIndexLost: the publication of LSN withdrew or lowered positions of the indexes
+	// that Err names. Generations that these held back until then stay until they have
+	// caught up again.
+	EventIndexLost
+	// EventSegmentDamaged: Err is what is wrong with an index segment. Rows are read
+	// without it, and the next index job writes it anew.
+	EventSegmentDamaged
 )
 
 var eventNames = [...]string{
@@ -65,6 +72,8 @@ var eventNames = [...]string{
 	EventRestored:         "restored",
 	EventCollected:        "collected",
 	EventQuarantined:      "quarantined",
+	EventIndexLost:        "indexes are not caught up any more",
+	EventSegmentDamaged:   "index segment damaged",
 }
 
 // String names the kind.

@@ -15,6 +15,7 @@ import (
 const (
 	JobCheckpoint = "checkpoint"
 	JobCompact    = "compact"
+	JobIndex      = "index"
 	JobGC         = "gc"
 	JobVerify     = "verify"
 	JobBackup     = "backup"
@@ -26,7 +27,7 @@ type Job = catalog.Job
 // JobRequest says what RunJob is to do.
 type JobRequest struct {
 	Kind   string // one of the kinds of jobs
-	Target string // of a backup: the directory it goes to; else ""
+	Target string // of a backup: the directory it goes to; of an index job: a table, an index, or ""; else ""
 	// LockTimeout bounds each wait for the write lock: past it the job fails
 	// with ErrBusy. 0 waits until the context ends, a negative one not at all.
 	LockTimeout time.Duration
@@ -95,8 +96,8 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 	switch r.Kind {
 	case JobCompact:
 		s.compacted(failure)
-	case JobBackup:
-		s.removable() // what only the backup retained
+	case JobBackup, JobIndex:
+		s.removable() // what only the backup retained, or what the job did not publish
 	}
 	if failure != nil {
 		return job, failure
@@ -111,7 +112,7 @@ func (s *Store) RunJob(ctx context.Context, r JobRequest) (Job, error) {
 type work func(ctx context.Context, id int64, progress func(done, total int64)) error
 
 // jobKinds are the kinds that RunJob takes, in the order in which they are told.
-var jobKinds = []string{JobCheckpoint, JobCompact, JobGC, JobVerify, JobBackup}
+var jobKinds = []string{JobCheckpoint, JobCompact, JobIndex, JobGC, JobVerify, JobBackup}
 
 // JobKinds lists the kinds of jobs that RunJob takes.
 func JobKinds() []string { return slices.Clone(jobKinds) }
@@ -130,13 +131,20 @@ func (s *Store) workOf(r JobRequest) (work, error) {
 	switch {
 	case r.Kind == JobBackup && r.Target == "":
 		return nil, &jobTargetError{"a backup needs a target, the directory that it goes to"}
-	case r.Kind != JobBackup && r.Target != "":
+	case r.Kind != JobBackup && r.Kind != JobIndex && r.Target != "":
 		return nil, &jobTargetError{fmt.Sprintf("a job of kind %s takes no target, it is of the whole store", r.Kind)}
 	}
 	switch r.Kind {
 	case JobCompact:
 		return func(ctx context.Context, id int64, progress func(done, total int64)) error {
 			return s.compact(ctx, id, r.LockTimeout, s.compactMode(r.auto), progress)
+		}, nil
+	case JobIndex:
+		if _, err := s.targetOf(r.Target); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, id int64, progress func(done, total int64)) error {
+			return s.index(ctx, id, r.Target, !r.auto, progress)
 		}, nil
 	case JobGC:
 		return s.gc, nil

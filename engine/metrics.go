@@ -36,6 +36,12 @@ type Metrics struct {
 
 	CompactionsShared uint64 // of Compactions: those that adopted the base of another timeline
 
+	SegmentsWritten uint64        // of indexes, published
+	SegmentsMerged  uint64        // that these took the place of
+	SegmentBytes    int64         // of those written
+	IndexTime       time.Duration // that index jobs took, also those of compactions
+	Retired         uint64        // generations that a publication left out
+
 	VolatileCommits uint64 // of transactions that wrote only volatile tables
 
 	MemoryEstimate int64 // bytes that the tables take, as of Head

@@ -185,6 +185,7 @@ func (s *Store) publish(ctx context.Context, c cut) error {
 	s.stats.Publications++
 	s.mu.Unlock()
 	s.event(Event{Kind: EventPublished, LSN: c.lsn})
+	s.lostPositions(c.lsn, c.schema, adopted.Lost)
 	if err := adopted.Retire(ctx); err != nil {
 		// What it keeps is only more than needed, until the next open.
 		s.event(Event{Kind: EventBackgroundFailed, LSN: c.lsn, Err: err})

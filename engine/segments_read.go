@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/segment"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -93,6 +95,28 @@ func (s *Store) verifySegment(ctx context.Context, g *catalog.Segment) error {
 	return segmentDamage(g.Path, r.Verify(ctx))
 }
 
+// each calls one of two functions with every entry of a segment.
+func (r *segmentReader) each(primary func(*segment.PrimaryEntry) error, secondary func(*segment.SecondaryEntry) error) error {
+	if r.Header().Kind == segment.Primary {
+		it := r.Primary(math.MinInt64)
+		for it.Next() {
+			e := it.Entry()
+			if err := primary(&e); err != nil {
+				return err
+			}
+		}
+		return segmentDamage(r.path, it.Err())
+	}
+	it := r.Secondary()
+	for it.Next() {
+		e := it.Entry()
+		if err := secondary(&e); err != nil {
+			return err
+		}
+	}
+	return segmentDamage(r.path, it.Err())
+}
+
 // segmentDamage is an error of a segment's bytes as a *CorruptError of its file.
 func segmentDamage(path string, err error) error {
 	var bad *segment.CorruptError
@@ -108,5 +132,3 @@ func segmentDamage(path string, err error) error {
 	}
 	return fmt.Errorf("engine: reading %s: %w", path, err)
 }
-func (s *Store) spoil(object int64, err error)           {}
-func (s *Store) spoilRead(object int64, err error) error { return err }

@@ -58,6 +58,7 @@ type Store struct {
 	base      []*baseFile // the files that the head begins with, see base.go
 	replaced  []replaced  // files that only old states may be read from
 	compactor compactor
+	spoiled   map[int64]bool // segments that were found damaged, by object
 
 	reader *reader // of a store that is open read-only, else nil
 
