@@ -285,8 +285,15 @@ func (l *segmentLoads) wrong(list []*catalog.Segment, format string, args ...any
 	return l.spoil(list, &CorruptError{File: list[0].Path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// spoil notes that segments are damaged; of several, which one is not known.
+// spoil notes that a segment is damaged: the one that an error names, or all that may
+// be meant.
 func (l *segmentLoads) spoil(list []*catalog.Segment, err error) error {
+	var bad *segment.CorruptError
+	if errors.As(err, &bad) {
+		if i := slices.IndexFunc(list, func(g *catalog.Segment) bool { return g.ObjectID == int64(bad.Object) }); i >= 0 {
+			list = list[i : i+1]
+		}
+	}
 	if err = segmentDamage(list[0].Path, err); errors.As(err, new(*CorruptError)) {
 		for _, g := range list {
 			l.s.spoil(g.ObjectID, err)

@@ -51,7 +51,7 @@ func NewMergeRange(readers []*Reader, live func(fragment uint64, ordinal uint32)
 	m := &Merge{live: live, rg: rg}
 	for _, r := range readers {
 		h, first := &r.header, &readers[0].header
-		if h.Store != first.Store || h.Kind != first.Kind || h.Table != first.Table || h.Index != first.Index {
+		if h.Kind != first.Kind || h.Table != first.Table || h.Index != first.Index {
 			m.err = fmt.Errorf("segment: objects %d and %d are not of one index", first.Object, h.Object)
 			return m
 		}

@@ -160,6 +160,12 @@ func TestMergeRefusesOtherIndexes(t *testing.T) {
 	if m := NewMerge([]*Reader{open(t, a, h), open(t, b, other)}, nil); m.Next() || m.Err() == nil {
 		t.Error("segments of two indexes are merged")
 	}
+	other = h
+	other.Store[0]++
+	b, _ = writePrimary(t, other, nil)
+	if m := NewMerge([]*Reader{open(t, a, h), open(t, b, other)}, nil); !m.Next() || m.Err() != nil {
+		t.Errorf("a segment of a store before is not merged: %v", m.Err())
+	}
 }
 
 // A damaged block of one segment ends the merge before anything that may lie in it.
