@@ -116,9 +116,13 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 	}
 	keep := c.db.KeepChanges()
 	before := c.footing()
-	err := c.acquire(ctx, toWrite)
+	ready, err := c.prepareIndex(ctx, p.Stmt)
+	if err == nil {
+		err = c.acquire(ctx, toWrite)
+	}
 	c.emptied = nil
 	if err == nil {
+		c.reads.etx.UseIndex(ready)
 		err = c.inTransaction(ctx, func() error { return c.applyDDL(ctx, p, b) })
 	}
 	keep()
@@ -134,6 +138,30 @@ func (c *conn) storeDDL(ctx context.Context, p *piece, b *binder) error {
 		}
 	}
 	return c.settle(ctx, err, goesOn)
+}
+
+// prepareIndex has the engine make an index of a large table before the write lock
+// is taken, so that writers go on meanwhile. There is none in a transaction, which
+// may have changed the table, and beside open rows, for which the head must stay
+// what it is. What is wrong with the statement is found under the lock.
+func (c *conn) prepareIndex(ctx context.Context, s *sqltext.Stmt) (*engine.PreparedIndex, error) {
+	if s.Kind != sqltext.CreateIndex || c.tx.phase != idle || c.reads.active > 0 || c.refuseWrite() != nil {
+		return nil, nil
+	}
+	head := c.store.Head()
+	o := findObject(head.Schema(), s.On().Name)
+	if o == nil || o.Table == nil || head.Table(o.Table.ID).Len() < engine.PrepareFrom {
+		return nil, nil
+	}
+	changes, err := c.planDDL(s, head.Schema())
+	if err != nil || len(changes) != 1 {
+		return nil, nil
+	}
+	create, ok := changes[0].(engine.CreateIndex)
+	if !ok {
+		return nil, nil
+	}
+	return c.store.PrepareIndex(ctx, create.Table, create.Index)
 }
 
 // nothingToDo reports that IF [NOT] EXISTS makes a statement do nothing, so that

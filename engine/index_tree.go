@@ -150,15 +150,7 @@ func (b *indexBuilder) add(rowid int64, rec row.Record) {
 func (b *indexBuilder) build() (built *indexTree, twins [2]int64, dup bool) {
 	var check func(before, entry string) bool
 	if b.ix.Unique {
-		check = func(before, entry string) bool {
-			last, _ := splitEntry(before)
-			key, _ := splitEntry(entry)
-			if key != last {
-				return true
-			}
-			_, null := b.nulls[entry]
-			return null
-		}
+		check = func(before, entry string) bool { return !b.areTwins(before, entry) }
 	}
 	built, equal, ok := b.s.Keys(check)
 	if !ok {
@@ -167,6 +159,18 @@ func (b *indexBuilder) build() (built *indexTree, twins [2]int64, dup bool) {
 		twins = [2]int64{max(rowid, before), min(rowid, before)}
 	}
 	return built, twins, !ok
+}
+
+// areTwins reports whether two entries that follow each other are of rows that are
+// equal in a unique index.
+func (b *indexBuilder) areTwins(before, entry string) bool {
+	last, _ := splitEntry(before)
+	key, _ := splitEntry(entry)
+	if key != last {
+		return false
+	}
+	_, null := b.nulls[entry]
+	return !null
 }
 
 // buildIndexes makes the trees of some indexes, named by position, out of the

@@ -76,6 +76,9 @@ type Options struct {
 	// backupFS makes the file systems that a backup's files and its catalog go to,
 	// for tests.
 	backupFS func(dest string) (files, real vfs.FS)
+	// indexing is called between blocks of the rows that an index is prepared of, for
+	// tests.
+	indexing func()
 	// Now is the clock of commit records and events (time.Now).
 	Now func() time.Time
 }

@@ -37,6 +37,8 @@ type txState struct {
 
 	dropped uint64 // rows that Drop removed
 
+	ready *PreparedIndex // that UseIndex gave it, or nil
+
 	violations Violations
 
 	memory int64              // estimate of what the tables take, own writes included

@@ -73,13 +73,13 @@ func (t *txState) carry(def *TableDef) (txSlot, error) {
 		return was, nil
 	}
 	if was.h == nil {
-		base, err := was.base.redefine(def)
+		base, err := was.base.redefine(def, t.ready)
 		return txSlot{base: base}, err
 	}
 	// The new handle works on the same trees as the old one, whether these are
 	// already the transaction's own or still the base's.
 	now := was.h.current()
-	now, err := now.redefine(def)
+	now, err := now.redefine(def, t.ready)
 	if err != nil {
 		return txSlot{}, err
 	}
@@ -102,14 +102,20 @@ func (h *TxTable) current() *Table {
 }
 
 // redefine returns the table under another definition: same rows, indexes
-// that both have, and new ones built.
-func (t *Table) redefine(def *TableDef) (*Table, error) {
+// that both have, and new ones built, but for one that is ready.
+func (t *Table) redefine(def *TableDef, ready *PreparedIndex) (*Table, error) {
 	n := &Table{def: def, rows: t.rows, src: t.src, indexes: make([]*indexTree, len(def.Indexes)), sum: t.sum, live: t.live}
 	var missing []int
 	for i, ix := range def.Indexes {
 		if _, pos := t.def.Index(ix.ID); pos >= 0 {
 			n.indexes[i] = t.indexes[pos]
-		} else {
+			continue
+		}
+		var err error
+		if n.indexes[i], err = ready.take(t, def, ix); err != nil {
+			return nil, err
+		}
+		if n.indexes[i] == nil {
 			missing = append(missing, i)
 		}
 	}
