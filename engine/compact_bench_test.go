@@ -104,3 +104,60 @@ func BenchmarkCommitBesideCompaction(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCompactUpdates compacts a table of a million rows of 100 bytes, of which one
+// in a hundred was changed: all of it, and what changed, which is looked for in the base
+// when there is no primary index of it.
+func BenchmarkCompactUpdates(b *testing.B) {
+	keepBases(b)
+	for _, resident := range []Resident{ResidentAll, ResidentKeys} {
+		for _, whole := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/whole=%t", resident, whole), func(b *testing.B) {
+				const rows, part = 1_000_000, 10_000
+				s, err := Open(b.Context(), Options{Dir: b.TempDir(), Create: true, NoCompaction: true, Sync: SyncOff})
+				must(b, err)
+				defer func() { must(b, s.Close()) }()
+				must(b, err)
+				update(b, s, createTableAs("t", resident))
+				for from := range int64(rows / part) {
+					update(b, s, func(tx *Tx) error {
+						for id := from * part; id < (from+1)*part; id++ {
+							if err := put("t", id, id, strings.Repeat("x", 80))(tx); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+				}
+				wait(b, s, s.Head().LSN())
+				compactKeeping(b, s, compactMode{})
+				rng := rand.New(rand.NewPCG(1, 1))
+				var wrote, took float64
+				b.ResetTimer()
+				for range b.N {
+					b.StopTimer()
+					update(b, s, func(tx *Tx) error {
+						for range rows / 100 {
+							id := rng.Int64N(rows)
+							if err := put("t", id, id, strings.Repeat("y", 80))(tx); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					wait(b, s, s.Head().LSN())
+					must(b, s.Checkpoint(b.Context(), nil))
+					b.StartTimer()
+					start := time.Now()
+					_, made := compactKeeping(b, s, compactMode{whole: whole})
+					took += time.Since(start).Seconds()
+					for _, f := range made.fresh {
+						wrote += float64(f.info.Bytes)
+					}
+				}
+				b.ReportMetric(wrote/float64(b.N)/1e6, "MB/compaction")
+				b.ReportMetric(took/float64(b.N)*1e3, "ms/compaction")
+			})
+		}
+	}
+}

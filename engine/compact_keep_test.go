@@ -72,6 +72,13 @@ func TestCompactKeepsModel(t *testing.T) {
 				continue
 			}
 			baseIsState(t, s, c.state)
+			for _, f := range before {
+				for _, x := range f.fragments {
+					if x.deleted != nil && int64(x.deleted.GetCardinality()) != x.rows-x.live {
+						rt.Fatalf("%s: the base before has another vector than it had", f.path)
+					}
+				}
+			}
 			if got := dump(s.Durable()); got != state {
 				rt.Fatalf("behind a compaction:\n%s\nwant:\n%s", got, state)
 			}
@@ -419,5 +426,19 @@ func TestCompactIsRated(t *testing.T) {
 	}
 	if mode := s.compactMode(false); mode.rate != nil || !mode.thorough {
 		t.Errorf("%+v", mode)
+	}
+}
+
+// A table in several files that fit in one goes there when somebody asks.
+func TestCompactIntoOneFile(t *testing.T) {
+	keepBases(t)
+	s := openStore(t, Options{FS: vfs.NewMem(), NoCompaction: true, Events: nothingFails(t)})
+	wait(t, s, update(t, s, all(createTable("t"), manyRows("t", 300, "t"))))
+	for n, want := range []int{1, 2, 1} {
+		wait(t, s, update(t, s, put("t", int64(n), n, "u")))
+		compactKeeping(t, s, compactMode{thorough: true})
+		if len(s.base) != want {
+			t.Errorf("compaction %d leaves %d files, want %d", n, len(s.base), want)
+		}
 	}
 }

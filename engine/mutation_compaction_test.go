@@ -82,6 +82,9 @@ var compactionFences = []fencesOf{
 `, `		_ = f
 `, "TestCompact$"},
 		{"files that are not kept are replaced", `		if !stays[f.object] {`, `		if false {`, "TestCompactKeepsTheBaseBefore|TestCompactionsForget"},
+		{"who has not moved is moved by the next one", `		mode.whole = true
+	} else {`, `	} else {`, "TestCompactBehindAFailedMove"},
+		{"a sum without a superseded row is told", `Sum: sumBytes(f.liveSum())}`, `Sum: sumBytes(f.sum())}`, "TestCompactsIntoKeptFiles"},
 		{"what a base replaces is not in the log's use", `		s.rowBytes -= n
 `, ``, "TestLogUse|TestCompact$"},
 		{"a base is in the log's use", `			s.rowBytes += x.bytes
@@ -95,6 +98,9 @@ var compactionFences = []fencesOf{
 		return w.unsound(err)`, `	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
 		return err`, "TestQuarantineOfOutputs"},
 		{"a full file of a base is followed by another", `	if w.cur != nil && w.b.Offset() >= w.limit {`, `	if false {`, "TestBaseOfManyFiles"},
+		{"what is written is charged", `	if err := w.rate.charge(w.ctx, w.read+int64(w.b.Len())); err != nil {`, `	if err := w.rate.charge(w.ctx, w.read); err != nil {`, "TestCompactIsRated"},
+		{"rows that are read to be written are charged", `	if err := w.rate.charge(w.ctx, w.read+int64(w.b.Len())); err != nil {`, `	if err := w.rate.charge(w.ctx, int64(w.b.Len())); err != nil {`, "TestCompactIsRated"},
+		{"a table without a row has a fragment", `	if err == nil && all.rows == 0 && !p.held {`, `	if err == nil && false {`, "TestCompactKeepsModel"},
 		{"a compaction ends with its context", `	if err := w.ctx.Err(); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactEndsWithItsContext"},
 		{"a fragment begins where its rows do", `start: w.b.Offset()}`, `start: 0}`, "TestCompact$"},
 	}},
@@ -109,7 +115,34 @@ var compactionFences = []fencesOf{
 		{"tables that are gone are not kept", `if t := p.byID[x.table]; t == nil || t.whole {`, `if t := p.byID[x.table]; t != nil && t.whole {`, "TestCompactModel"},
 		{"what is written whole is not kept", `if t := p.byID[x.table]; t == nil || t.whole {`, `if t := p.byID[x.table]; t == nil {`, "TestCompactModel"},
 		{"rows of files that are not kept are written", `					t.ids = append(t.ids, ids.Rowid)`, `					_ = ids`, "TestCompactModel"},
+		{"what is more dead than alive is not kept", `f.liveRows() == 0 || 2*l < a; !f.out {`, `f.liveRows() == 0; !f.out {`, "TestCompactSteadyState"},
+		{"a file without a live row is not kept", `f.liveRows() == 0 || 2*l < a; !f.out {`, `2*l < a && f.liveRows() > 0; !f.out {`, "TestCompactKeepsModel"},
+		{"files are not too many", `	if len(kept) <= mostKept {`, `	if true {`, "TestCompactLeavesWhatGrows"},
+		{"garbage is a reason for who asks", `idleShare*(all-live) > all || `, ``, "TestCompactThoroughly"},
+		{"little garbage is none", `idleShare*(all-live) > all || `, `all > live || `, "TestCompactThoroughly"},
+		{"what fits in one file is in one for who asks", ` || len(kept) > 1 && live <= p.limit) {`, `) {`, "TestCompactIntoOneFile"},
+		{"a background compaction has a rate", `	return compactMode{rate: newByteRate(s.opts.CompactRate), placer: s.basePlacer()}`, `	return compactMode{placer: s.basePlacer()}`, "TestCompactIsRated"},
 		{"what is deleted is not written again", `				if x.deleted == nil || !x.deleted.Contains(ordinal) {`, `				if true {`, "TestCompactModel"},
+	}},
+	{"compact_places.go", ".", []fence{
+		{"a touched row is superseded", `	d.vector.Add(ordinal)
+`, ``, "TestCompactKeepsModel"},
+		{"a superseded row is not in the sum", `	d.liveSum = d.liveSum.Sub(sum)
+`, ``, "TestCompactKeepsModel"},
+		{"a superseded row is not counted", `	d.live--
+`, ``, "TestCompactKeepsModel"},
+		{"superseded bytes are counted", `	d.dead += size
+`, ``, "TestCompactSteadyState"},
+		{"a vector is not changed for others", `			d.vector = d.vector.Clone()`, `			d.own = true`, "TestCompactKeepsModel"},
+		{"what is superseded twice is counted once", `		case rest[0] != ids.Rowid || d.has(ordinal):`, `		case rest[0] != ids.Rowid:`, "TestCompactKeepsModel"},
+		{"what an index found twice is counted once", `	if d.has(at.ordinal) {`, `	if false {`, "TestCompactWithPlaces"},
+		{"what an index finds is that row", ` || ids.Rowid != at.rowid) {`, `) {`, "TestCompactWithPlaces"},
+		{"what an index finds is in the fragment", `	if int64(at.ordinal) >= d.rows {`, `	if false {`, "TestCompactWithPlaces"},
+		{"what an index does not cover is read", `seen != nil && x.id > 0 && seen.Contains(uint64(x.id)) {`, `seen != nil {`, "TestCompactWithPlaces"},
+	}},
+	{"compact_rate.go", ".", []fence{
+		{"what is read is charged", `	if err := r.rate.charge(r.ctx, int64(len(b))); err != nil {`, `	if err := error(nil); err != nil {`, "TestCompactIsRated"},
+		{"an idle time is no credit", `	if r.paid.Before(now) {`, `	if r.paid.IsZero() {`, "TestByteRate"},
 	}},
 	{"base_load.go", ".", []fence{
 		{"a base begins with files of its commit", `files[0].LSN != lsn ||`, `files[0].LSN < lsn-1 ||`, "TestHistoryIsTheWorld"},
@@ -169,6 +202,7 @@ var compactionFences = []fencesOf{
 		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, s.home.held); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 	}},
 	{"compact_due.go", ".", []fence{
+		{"what the base keeps of garbage is no reason", `	return max(0, use.Garbage()-s.compactor.idle)`, `	return max(0, use.Garbage())`, "TestCompactSteadyState"},
 		{"no ratio, no compaction", `	case l.ratio == 0 || used < l.floor:`, `	case used < l.floor:`, "TestCompactionDue"},
 		{"a log under the floor is left alone", `	case l.ratio == 0 || used < l.floor:`, `	case l.ratio == 0:`, "TestCompactionDue"},
 		{"garbage alone is a reason", ` || garbage > l.garbage
