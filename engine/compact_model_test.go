@@ -138,7 +138,7 @@ func compactModel(t *testing.T, shards int) {
 	keepBases(t)
 	kept, whole := 0, 0
 	for seed := range uint64(6) {
-		o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 2 << 10, Shards: shards, NoCompaction: true, Create: true, Events: nothingFails(t)}
+		o := Options{Dir: tempDir(t), FS: vfs.NewMem(), GenerationSize: 2 << 10, Shards: shards, NoCompaction: true, Create: true, Events: nothingFails(t)}
 		s, err := Open(t.Context(), o)
 		must(t, err)
 		rng := rand.New(rand.NewPCG(seed, 5))
