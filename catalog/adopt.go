@@ -59,11 +59,11 @@ func (a *Attempting) Adopt(ctx context.Context) (*Adopted, error) {
 			outcome := fmt.Appendf(nil, "conflict/1 revision=%d representation=%d world=%d", head.Revision, head.RepresentationID, head.WorldID)
 			return a.settle(ctx, tx, operationConflict, outcome, attemptConflict)
 		}
-		next, err := a.adopt(ctx, tx, head)
+		next, cut, err := a.adopt(ctx, tx, head)
 		if err != nil {
 			return err
 		}
-		adopted.Head = next.timeline()
+		adopted.Head, adopted.Lost, adopted.Retired = next.timeline(), cut.lost, cut.retired
 		outcome := fmt.Appendf(nil, "publish/1 revision=%d representation=%d world=%d", next.Revision, next.RepresentationID, next.WorldID)
 		return a.settle(ctx, tx, operationCommitted, outcome, attemptCommitted)
 	})
@@ -135,48 +135,48 @@ func stateOfAttempt(ctx context.Context, tx *writeTx, operation []byte) (state s
 }
 
 // adopt moves the head. Everything the candidate was made of is read again.
-func (a *Attempting) adopt(ctx context.Context, tx *writeTx, head *headRow) (*headRow, error) {
+func (a *Attempting) adopt(ctx context.Context, tx *writeTx, head *headRow) (*headRow, *cut, error) {
 	identity := a.c.identity()
 	cut, err := readCut(ctx, tx, &a.publication, head, identity)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	next, err := a.next(ctx, tx, head)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := a.checkCandidate(ctx, tx, head, next, cut); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO owner_representations(owner_id, representation_id) VALUES (?, ?)`, head.OwnerID, a.candidate); err != nil {
-		return nil, fmt.Errorf("owner_representations: %w", err)
+		return nil, nil, fmt.Errorf("owner_representations: %w", err)
 	}
 	left, err := leaveMerge(ctx, tx, head)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	digest := next.digest(identity)
 	result, err := tx.ExecContext(ctx, `UPDATE timelines SET head_world_id = ?, head_representation_id = ?, revision = ?, digest = ? WHERE timeline_id = ? AND revision = ?`,
 		next.WorldID, next.RepresentationID, next.Revision, digest[:], head.TimelineID, head.Revision)
 	if err := expectOneRow(result, err); err != nil {
-		return nil, fmt.Errorf("timelines: %w", err)
+		return nil, nil, fmt.Errorf("timelines: %w", err)
 	}
 	// Head, replay_from, roots: each guard looks at the step before.
 	for shardID, from := range cut.replayFrom {
 		if err := a.c.updateShard(ctx, tx, shardID, func(s *shardRow) error { s.ReplayFrom = from; return nil }); err != nil {
-			return nil, fmt.Errorf("shards: %w", err)
+			return nil, nil, fmt.Errorf("shards: %w", err)
 		}
 	}
 	if err := a.release(ctx, tx, head, cut); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
-	case cut.base:
+	case a.publication.Base != nil:
 		err = a.c.keepMerge(ctx, tx, head, a.publication.Base, cut)
 	case left:
 		err = evictMerges(ctx, tx, 0)
 	}
-	return next, err
+	return next, cut, err
 }
 
 // release drops the roots that the new head makes superfluous.
@@ -219,11 +219,14 @@ func (a *Attempting) next(ctx context.Context, tx *writeTx, head *headRow) (*hea
 // checkCandidate verifies what Prepare inserted: the world is the publication's,
 // the manifest is the head's and then the new entries, and all adds up.
 func (a *Attempting) checkCandidate(ctx context.Context, tx *writeTx, head, next *headRow, cut *cut) error {
-	if cut.base {
-		return a.checkBase(ctx, tx, head, next, cut)
+	if err := a.checkState(ctx, tx, next, cut); err != nil {
+		return err
+	}
+	if cut.whole {
+		return a.checkWhole(ctx, tx, head, next, cut)
 	}
 	p := &a.publication
-	if next.LSN != p.LSN || next.LiveCount != p.LiveCount || next.SchemaVersion != p.Schema.SchemaVersion || next.IndexStateID != head.IndexStateID ||
+	if next.LSN != p.LSN || next.LiveCount != p.LiveCount || next.SchemaVersion != p.Schema.SchemaVersion ||
 		next.EntryCount != head.EntryCount+int64(len(cut.entries)) {
 		return refuse(CodeCorrupt, "", "representation %d and its world are not what was prepared", a.candidate)
 	}
@@ -254,7 +257,7 @@ func (a *Attempting) checkCandidate(ctx context.Context, tx *writeTx, head, next
 		}
 	}
 	for i := range entries {
-		if err := entries[i].stands(&cut.generations[i]); err != nil {
+		if err := entries[i].stands(&cut.generations[i], roleUpdate); err != nil {
 			return err
 		}
 		if !bytes.Equal(entries[i].Contribution, cut.entries[i].Contribution) {
@@ -263,6 +266,22 @@ func (a *Attempting) checkCandidate(ctx context.Context, tx *writeTx, head, next
 		}
 	}
 	return checkFactors(ctx, tx, a.candidate, head.EntryCount)
+}
+
+// checkState verifies that the candidate has the index state that follows from what
+// is published.
+func (a *Attempting) checkState(ctx context.Context, tx *writeTx, next *headRow, cut *cut) error {
+	if cut.state.ID == next.IndexStateID {
+		return nil // it was read and verified
+	}
+	s, err := readIndexState(ctx, tx, a.c.identity(), next.IndexStateID)
+	if err != nil {
+		return err
+	}
+	if cut.state.ID != 0 || !s.equal(&cut.state) {
+		return refuse(CodeCorrupt, "", "representation %d has index state %d, which is not what follows from what is published", a.candidate, next.IndexStateID)
+	}
+	return nil
 }
 
 // checkFactors refuses a factor of the entries from a position on that the

@@ -65,6 +65,8 @@ var pruning = []string{
 			SELECT native_object_id FROM blob_versions WHERE blob_id IN (SELECT blob_id FROM blobs)
 			UNION SELECT index_object_id FROM blob_versions WHERE blob_id IN (SELECT blob_id FROM blobs) AND index_object_id IS NOT NULL
 			UNION SELECT secondary_native_object_id FROM blob_versions WHERE blob_id IN (SELECT blob_id FROM blobs) AND secondary_native_object_id IS NOT NULL
+			UNION SELECT s.object_id FROM representations r JOIN index_state_segments s ON s.index_state_id = r.index_state_id
+				WHERE r.representation_id IN (SELECT representation_id FROM kept_roots)
 			UNION SELECT e.target_object_id FROM objects x JOIN object_edges e ON e.source_object_id = x.object_id)
 		SELECT object_id FROM objects`,
 	`DELETE FROM completed_merge_waiting`,
@@ -82,9 +84,16 @@ var pruning = []string{
 	`DELETE FROM representation_chunks WHERE representation_id NOT IN (SELECT representation_id FROM kept_roots)`,
 	`DELETE FROM manifest_entries WHERE NOT EXISTS (
 		SELECT 1 FROM representation_chunks c WHERE c.chunk_id = manifest_entries.chunk_id AND c.entries > manifest_entries.position)`,
+	`DELETE FROM entry_fragments WHERE NOT EXISTS (
+		SELECT 1 FROM manifest_entries e WHERE e.chunk_id = entry_fragments.chunk_id AND e.position = entry_fragments.position)`,
 	`DELETE FROM representations WHERE representation_id NOT IN (SELECT representation_id FROM kept_roots)`,
 	`DELETE FROM worlds WHERE world_id NOT IN (SELECT world_id FROM representations)`,
 	`DELETE FROM index_states WHERE index_state_id NOT IN (SELECT index_state_id FROM representations)`,
+	`DELETE FROM index_state_segments WHERE index_state_id NOT IN (SELECT index_state_id FROM index_states)`,
+	`DELETE FROM index_state_compacted WHERE index_state_id NOT IN (SELECT index_state_id FROM index_states)`,
+	`DELETE FROM index_state_catchup WHERE index_state_id NOT IN (SELECT index_state_id FROM index_states)`,
+	`DELETE FROM segments WHERE object_id NOT IN (SELECT object_id FROM kept_objects)`,
+	`DELETE FROM generation_tables WHERE object_id NOT IN (SELECT object_id FROM kept_objects)`,
 	`DELETE FROM fragments WHERE object_id NOT IN (SELECT object_id FROM kept_objects)`,
 	`DELETE FROM seal_receipts WHERE object_id NOT IN (SELECT object_id FROM kept_objects)`,
 	`DELETE FROM object_edges WHERE source_object_id NOT IN (SELECT object_id FROM kept_objects)`,

@@ -67,7 +67,7 @@ func (d *redigester) row(id int64, stored []byte, digest func(identity [16]byte)
 func redigest(ctx context.Context, tx *sqlx.Tx, old, identity [16]byte) error {
 	d := redigester{ctx: ctx, tx: tx, old: old, new: identity}
 	for _, step := range []func(*redigester) error{
-		redigestHeads, redigestBranches, redigestIndexStates, redigestShards, redigestGenerations, redigestEntries, redigestFragments,
+		redigestHeads, redigestBranches, redigestIndexStates, redigestShards, redigestGenerations, redigestEntries, redigestFragments, redigestSegments,
 	} {
 		if err := step(&d); err != nil {
 			return err
@@ -115,8 +115,8 @@ func redigestBranches(d *redigester) error {
 
 func redigestIndexStates(d *redigester) error {
 	d.kind = "index state"
-	var rows []indexStateRow
-	if err := d.tx.SelectContext(d.ctx, &rows, `SELECT index_state_id, reader_features, writer_features, digest FROM index_states`); err != nil {
+	rows, err := readStateRows(d.ctx, d.tx, "")
+	if err != nil {
 		return err
 	}
 	for i := range rows {
@@ -160,8 +160,8 @@ func redigestGenerations(d *redigester) error {
 
 func redigestEntries(d *redigester) error {
 	d.kind = "manifest entry of factor"
-	var rows []entryRow
-	if err := d.tx.SelectContext(d.ctx, &rows, `SELECT chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest FROM manifest_entries`); err != nil {
+	rows, err := allEntries(d.ctx, d.tx)
+	if err != nil {
 		return err
 	}
 	for i := range rows {
@@ -182,6 +182,21 @@ func redigestFragments(d *redigester) error {
 	for i := range rows {
 		r := &rows[i]
 		if err := d.row(r.ID, r.Digest, r.digest, `UPDATE fragments SET digest = ? WHERE fragment_id = ?`, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func redigestSegments(d *redigester) error {
+	d.kind = "segment"
+	var rows []segmentRow
+	if err := d.tx.SelectContext(d.ctx, &rows, segmentQuery); err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if err := d.row(r.ObjectID, r.Digest, r.digest, `UPDATE segments SET digest = ? WHERE object_id = ?`, r.ObjectID); err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,9 @@ func (c *Catalog) Check(ctx context.Context, report func(text string)) error {
 		if err := checkFragments(ctx, tx, report); err != nil {
 			return err
 		}
+		if err := checkIndexes(ctx, tx, report); err != nil {
+			return err
+		}
 		return checkManifests(ctx, tx, report)
 	})
 }
@@ -142,6 +145,9 @@ func checkObjects(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 		{"object %d is a sealed kv that something needs, no generation, and has no fragments", `
 			SELECT o.object_id FROM objects o WHERE o.state = 'sealed' AND o.kind = 'kv' AND NOT EXISTS (SELECT 1 FROM generations WHERE object_id = o.object_id)
 				AND NOT EXISTS (SELECT 1 FROM fragments WHERE object_id = o.object_id) AND o.object_id IN (SELECT object_id FROM reachable_objects)`},
+		{"object %d is a sealed index that something needs, of no blob, and no segment", `
+			SELECT o.object_id FROM objects o WHERE o.state = 'sealed' AND o.kind = 'index' AND NOT EXISTS (SELECT 1 FROM blob_versions WHERE index_object_id = o.object_id)
+				AND NOT EXISTS (SELECT 1 FROM segments WHERE object_id = o.object_id) AND o.object_id IN (SELECT object_id FROM reachable_objects)`},
 		{"object %d is claimed and has no intent", `
 			SELECT o.object_id FROM objects o WHERE o.state = 'gc_claimed' AND NOT EXISTS (SELECT 1 FROM gc_work g WHERE g.object_id = o.object_id AND g.claim_state <> 'done')`},
 		{"owner %d of a branch point retains and no branch point selects it", `
@@ -191,6 +197,59 @@ func checkFragments(ctx context.Context, tx *sqlx.Tx, report func(string)) error
 	return nil
 }
 
+// checkIndexes verifies every index state, every segment and the tables of every
+// generation that is sealed, also of those that no head has.
+func checkIndexes(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
+	info, err := readInfo(ctx, tx)
+	if err != nil || info == nil {
+		return err
+	}
+	find := func(err error) error {
+		if err != nil && isFinding(err) {
+			report(err.Error())
+			return nil
+		}
+		return err
+	}
+	states, err := readStateRows(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	for i := range states {
+		if err := find(checkDigest("index state", states[i].ID, states[i].Digest, states[i].digest(info.identity()))); err != nil {
+			return err
+		}
+	}
+	// What a retained one names must be there, too.
+	var ids []int64
+	if err := tx.SelectContext(ctx, &ids, `SELECT DISTINCT r.index_state_id FROM owner_representations o JOIN representations r ON r.representation_id = o.representation_id ORDER BY 1`); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := readIndexState(ctx, tx, info.identity(), id); find(err) != nil {
+			return err
+		}
+	}
+	if err := tx.SelectContext(ctx, &ids, `SELECT object_id FROM segments ORDER BY object_id`); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := readSegments(ctx, tx, info.identity(), id); find(err) != nil {
+			return err
+		}
+	}
+	var rows []generationRow
+	if err := tx.SelectContext(ctx, &rows, generationQuery+` WHERE g.state = 'sealed' AND (g.tables_digest IS NOT NULL OR EXISTS (SELECT 1 FROM generation_tables t WHERE t.object_id = g.object_id))`); err != nil {
+		return err
+	}
+	for i := range rows {
+		if _, err := tablesOf(ctx, tx, map[int64]*generationRow{rows[i].ObjectID: &rows[i]}); find(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkManifests asks the audit and verifies the digest of every entry.
 func checkManifests(ctx context.Context, tx *sqlx.Tx, report func(string)) error {
 	var problems []string
@@ -206,8 +265,8 @@ func checkManifests(ctx context.Context, tx *sqlx.Tx, report func(string)) error
 		return err
 	}
 	// Entries no head has, too: they belong to candidates and to what is retained otherwise.
-	var rows []entryRow
-	if err := tx.SelectContext(ctx, &rows, `SELECT chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest FROM manifest_entries`); err != nil {
+	rows, err := allEntries(ctx, tx)
+	if err != nil {
 		return err
 	}
 	for i := range rows {

@@ -226,7 +226,9 @@ func pruneDescriptions(ctx context.Context, tx *writeTx, text string) error {
 		CROSS JOIN manifest_entries e ON e.blob_id = b.blob_id
 		CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
 		WHERE b.native_object_id IN (SELECT value FROM json_each(?1)) OR b.index_object_id IN (SELECT value FROM json_each(?1))
-			OR b.secondary_native_object_id IN (SELECT value FROM json_each(?1))`, text); err != nil {
+			OR b.secondary_native_object_id IN (SELECT value FROM json_each(?1))
+		UNION SELECT r.representation_id FROM index_state_segments s CROSS JOIN representations r ON r.index_state_id = s.index_state_id
+		WHERE s.object_id IN (SELECT value FROM json_each(?1))`, text); err != nil {
 		return err
 	}
 	for _, id := range representations {
@@ -251,6 +253,8 @@ func pruneDescriptions(ctx context.Context, tx *writeTx, text string) error {
 		`DELETE FROM object_edges WHERE source_object_id IN (SELECT value FROM json_each(?))`,
 		`DELETE FROM object_edges WHERE target_object_id IN (SELECT value FROM json_each(?))`,
 		`DELETE FROM fragments WHERE object_id IN (SELECT value FROM json_each(?))`,
+		`DELETE FROM segments WHERE object_id IN (SELECT value FROM json_each(?))`,
+		`DELETE FROM generation_tables WHERE object_id IN (SELECT value FROM json_each(?))`,
 		`DELETE FROM seal_receipts WHERE object_id IN (SELECT value FROM json_each(?))`,
 		`DELETE FROM gc_work WHERE object_id IN (SELECT value FROM json_each(?))`,
 	} {

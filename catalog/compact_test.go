@@ -197,7 +197,7 @@ func TestSharedChunksAreWhole(t *testing.T) {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO representations SELECT ?, world_id, index_state_id, layout_version, ?, contribution_sum FROM representations`, to, len(kept)); err != nil {
 			return err
 		}
-		if err := layManifest(ctx, tx, c.identity(), head.RepresentationID, to, nil, slices.Clone(kept)); err != nil {
+		if err := layManifest(ctx, tx, c.identity(), head.RepresentationID, to, slices.Clone(kept)); err != nil {
 			return err
 		}
 		laid, err := readEntries(ctx, tx, c.identity(), to, 0)

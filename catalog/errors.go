@@ -38,6 +38,7 @@ const (
 	CodePublish    Code = "CAT-PUBLISH"    // an attempt's state contradicts the head or the operation's outcome
 	CodeJob        Code = "CAT-JOB"        // a job's counters, attempts or owner
 	CodeFragment   Code = "CAT-FRAGMENT"   // the fragments of a base object, or the base of a publication
+	CodeIndex      Code = "CAT-INDEX"      // segments, positions or the index state of a representation
 	CodeMerge      Code = "CAT-MERGE"      // the outputs of a merge that timelines share, or who waits for it
 )
 

@@ -131,7 +131,11 @@ func (g *graph) retainers(ctx context.Context, tx *sqlx.Tx) ([]reason, error) {
 				if err != nil {
 					return nil, err
 				}
-				reaches = g.closure(roaring64.New(), blobs)
+				segments, err := segmentsIn(ctx, tx, r.ID)
+				if err != nil {
+					return nil, err
+				}
+				reaches = g.closure(segments, blobs)
 				representations[r.ID] = reaches
 			}
 		}
@@ -158,6 +162,16 @@ func (q *Quarantined) retainer() Retainer {
 		r.Via = q.Cause
 	}
 	return r
+}
+
+// segmentsIn are the segments in the index state of a representation.
+func segmentsIn(ctx context.Context, tx *sqlx.Tx, representationID int64) (*roaring64.Bitmap, error) {
+	var text string
+	if err := tx.GetContext(ctx, &text, `SELECT json_group_array(s.object_id) FROM representations r
+		CROSS JOIN index_state_segments s ON s.index_state_id = r.index_state_id WHERE r.representation_id = ?`, representationID); err != nil {
+		return nil, err
+	}
+	return bitmapOf(parseIDs(text)), nil
 }
 
 // blobsOf are the blobs in the manifest of a representation.

@@ -178,8 +178,10 @@ func idText(ids []int64) string {
 	return string(append(b, ']'))
 }
 
-// baseFiles puts the objects of a base together, in the order of their entries.
-// What they contain must be of one LSN and begin with the schema.
+// baseFiles puts the objects of a base together, in the order of their entries. The
+// newest come first, and what they contain is the state at their LSN: it begins with
+// the schema of the whole. Those behind them are kept ones of older bases; what one
+// of these begins with of a schema is superseded.
 func baseFiles(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, entries []entryRow) (files []BaseFile, lsn int64, err error) {
 	if len(entries) == 0 {
 		return nil, 0, nil
@@ -206,13 +208,17 @@ func baseFiles(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, en
 		if lsn == 0 {
 			lsn = f.LSN
 		}
-		if f.LSN != lsn {
-			return nil, 0, refuse(CodeCorrupt, "", "the base has objects of LSN %d and %d", lsn, f.LSN)
+		if i > 0 && (f.LSN > files[i-1].LSN || f.LSN < lsn && len(e.live) == 0) {
+			return nil, 0, refuse(CodeCorrupt, "", "the base has objects of LSN %d and %d, in this order, and must say what is live of an older one", files[i-1].LSN, f.LSN)
 		}
 		for j, r := range f.Fragments {
-			if schema := r.TableID == 0; schema != (i == 0 && j == 0) {
+			schema := r.TableID == 0
+			if i == 0 && schema != (j == 0) || schema && (j > 0 || f.LSN == lsn && i > 0 && len(e.live) == 0) {
 				return nil, 0, refuse(CodeCorrupt, "", "fragment %d of object %d, number %d of the base, is of table %d: the schema, 0, comes first and once", j, f.ObjectID, i, r.TableID)
 			}
+		}
+		if err := f.fill(e); err != nil {
+			return nil, 0, err
 		}
 		files = append(files, f)
 	}

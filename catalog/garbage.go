@@ -37,7 +37,7 @@ func (c *Catalog) Garbage(ctx context.Context, limit int) ([]Object, error) {
 type graph struct {
 	claimed, free  []int64 // objects that are claimed, and that could be
 	current        []int64 // objects that the log goes on in
-	objects, blobs []int64 // that are rooted, the blobs also through manifests
+	objects, blobs []int64 // that are rooted, the objects also through index states, the blobs through manifests
 	bare, natives  []int64 // blobs of one object each, and those
 	indexed        []int64 // blob, native, index and secondary object of each other blob
 	edges          []int64 // source and target of each
@@ -52,7 +52,9 @@ const graphQuery = `SELECT
 	(SELECT json_group_array(object_id) FROM objects WHERE state IN ('reserved','sealed')),
 	(SELECT json_group_array(object_id) FROM objects WHERE state = 'quarantined' AND reconciled_by IS NOT NULL),
 	(SELECT json_group_array(g.object_id) FROM shards s CROSS JOIN generations g ON g.shard_id = s.shard_id AND g.generation >= s.current_generation),
-	(SELECT json_group_array(object_id) FROM owner_objects),
+	(SELECT json_group_array(object_id) FROM (SELECT object_id FROM owner_objects
+		UNION ALL SELECT s.object_id FROM (SELECT DISTINCT r.index_state_id FROM owner_representations o JOIN representations r ON r.representation_id = o.representation_id) x
+			CROSS JOIN index_state_segments s ON s.index_state_id = x.index_state_id)),
 	(SELECT json_group_array(blob_id) FROM owner_blobs),
 	(SELECT json_group_array(e.blob_id) FROM (
 		SELECT chunk_id, max(entries) AS entries FROM representation_chunks WHERE representation_id IN (SELECT representation_id FROM owner_representations) GROUP BY chunk_id) c

@@ -35,6 +35,8 @@ const (
 	fixSession, fixReader                      = fixFree - 10, fixFree - 11            // live, and an owner of it
 	fixBranch, fixBranchOwner                  = fixFree - 12, fixFree - 13            // of the head
 	fixMerge                                   = fixFree - 14                          // owner of a merge that made the base object, for which the timeline waits
+	fixSegment, fixState                       = fixFree - 15, fixFree - 16            // a segment, and an index state that no representation has
+	fixLive                                    = fixFree - 17                          // a chunk of a base entry that no representation has
 
 	fixUnreserved = int64(1 << 40)
 )
@@ -107,6 +109,12 @@ func newFixture(t *testing.T) *fixture {
 		fmt.Sprintf(`INSERT INTO owner_blobs VALUES (%d, %d)`, fixMerge, fixBaseBlob),
 		`BEGIN; ` + merge(1, fixMerge, 0) + `; ` + addOutput(1, 0, fixMerge, fixBaseBlob) + `; COMMIT`,
 		waitingFor(fixTimeline, 1),
+		object(fixSegment, "index", 62, ""), sealing(fixSegment)[0], sealing(fixSegment)[1], segmentRowOf(fixSegment, 20),
+		fmt.Sprintf(`INSERT INTO index_states VALUES (%d, 128, 128, zeroblob(32))`, fixState),
+		stateSegment(fixState, 0, fixSegment), compactedUpTo(fixState, fixShard, 3), caughtUpTo(fixState, 20, fixShard, 2),
+		fmt.Sprintf(`INSERT INTO generation_tables VALUES (%d, 20, 3)`, fixOpen),
+		fmt.Sprintf(`INSERT INTO manifest_entries VALUES (%d, 0, %d, %d, 'base', zeroblob(16), zeroblob(32))`, fixLive, fixBase, fixBaseBlob),
+		liveOf(fixLive, 0, 0, 5),
 	} {
 		// as many incarnations as the cases use
 		if _, err := f.db.ExecContext(ctx, `UPDATE catalog_info SET next_incarnation = 100, next_graph_seq = 10`); err != nil {
@@ -182,6 +190,29 @@ func addOutput(key byte, ordinal int, owner, blob int64) string {
 // waitingFor spells an INSERT into completed_merge_waiting.
 func waitingFor(timeline int64, key byte) string {
 	return fmt.Sprintf(`INSERT INTO completed_merge_waiting VALUES (%d, %s)`, timeline, mergeKey(key))
+}
+
+// segmentRowOf spells an INSERT into segments, of the primary index of a table.
+func segmentRowOf(object int64, table int) string {
+	return fmt.Sprintf(`INSERT INTO segments(object_id, index_id, table_id, fragments, entries, digest) VALUES (%d, %d, %d, x'01', 1, zeroblob(32))`, object, table, table)
+}
+
+// stateSegment spells an INSERT into index_state_segments, of the primary index of table 20.
+func stateSegment(state int64, ordinal int, object int64) string {
+	return fmt.Sprintf(`INSERT INTO index_state_segments VALUES (%d, 20, %d, %d, 20, x'01')`, state, ordinal, object)
+}
+
+func compactedUpTo(state, shard int64, generation int) string {
+	return fmt.Sprintf(`INSERT INTO index_state_compacted VALUES (%d, %d, %d)`, state, shard, generation)
+}
+
+func caughtUpTo(state int64, index int, shard int64, generation int) string {
+	return fmt.Sprintf(`INSERT INTO index_state_catchup VALUES (%d, %d, %d, %d)`, state, index, shard, generation)
+}
+
+// liveOf spells an INSERT into entry_fragments.
+func liveOf(chunk int64, position, ordinal, rows int) string {
+	return fmt.Sprintf(`INSERT INTO entry_fragments VALUES (%d, %d, %d, %d, NULL, NULL)`, chunk, position, ordinal, rows)
 }
 
 // outcome of one case.

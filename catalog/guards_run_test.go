@@ -25,7 +25,7 @@ func TestGuards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, group := range [][]guardCase{controlCases(), contentCases(), objectCases(), rootCases(), logCases(),
-		graphCases(), manifestCases(), publicationCases(), jobCases(), baseCases(), collectionCases(), branchCases(), sessionCases(), timelineCases()} {
+		indexCases(), graphCases(), manifestCases(), publicationCases(), jobCases(), baseCases(), collectionCases(), branchCases(), sessionCases(), timelineCases()} {
 		run(group)
 	}
 	for _, text := range f.raises() {

@@ -61,19 +61,25 @@ func readHistory(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, 
 	if err := checkSelectors(ctx, q, identity, representationID); err != nil {
 		return History{}, err
 	}
-	bases, updates, err := readManifest(ctx, q, identity, representationID, &w.worldRow)
+	p, err := readManifest(ctx, q, identity, representationID, &w.worldRow)
 	if err != nil {
 		return History{}, err
 	}
 	h := History{WorldID: w.WorldID, RepresentationID: representationID, LSN: w.LSN, LiveCount: w.LiveCount, Fingerprint: w.Fingerprint,
 		SchemaVersion: w.SchemaVersion, ShardOrdinal: map[int64]int64{}}
-	if h.Base, h.BaseLSN, err = baseFiles(ctx, q, identity, bases); err != nil {
+	if h.Base, h.BaseLSN, err = baseFiles(ctx, q, identity, p.bases); err != nil {
 		return History{}, err
 	}
 	if h.BaseLSN > h.LSN {
 		return History{}, refuse(CodeCorrupt, "", "representation %d has a base of LSN %d, its world has commits up to %d", representationID, h.BaseLSN, h.LSN)
 	}
-	if err := h.generations(ctx, q, identity, updates); err != nil {
+	if h.Generations, err = h.generations(ctx, q, identity, p.updates, roleUpdate); err != nil {
+		return History{}, err
+	}
+	if h.Retained, err = h.generations(ctx, q, identity, p.merged, roleMerged); err != nil {
+		return History{}, err
+	}
+	if h.IndexState, err = readIndexState(ctx, q, identity, w.IndexStateID); err != nil {
 		return History{}, err
 	}
 	return h, h.ordinals(ctx, q, identity)
@@ -103,15 +109,18 @@ func checkSelectors(ctx context.Context, q sqlx.QueryerContext, identity [16]byt
 	return nil
 }
 
-// generations puts the generations of entries together, in their order.
-func (h *History) generations(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, entries []entryRow) error {
+// generations puts the generations of entries of a role together, in their order.
+func (h *History) generations(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, entries []entryRow, role string) (list []Generation, err error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
 	ids := make([]int64, len(entries))
 	for i := range entries {
 		ids[i] = entries[i].ObjectID
 	}
 	var rows []generationRow
 	if err := sqlx.SelectContext(ctx, q, &rows, generationQuery+` WHERE g.object_id IN (SELECT value FROM json_each(?))`, idText(ids)); err != nil {
-		return err
+		return nil, err
 	}
 	by := make(map[int64]*generationRow, len(rows))
 	for i := range rows {
@@ -121,35 +130,38 @@ func (h *History) generations(ctx context.Context, q sqlx.QueryerContext, identi
 	for i := range entries {
 		row := by[entries[i].ObjectID]
 		if row == nil {
-			return checkForeign(ctx, q, h.RepresentationID, []int64{entries[i].ObjectID})
+			return nil, checkForeign(ctx, q, h.RepresentationID, []int64{entries[i].ObjectID})
 		}
 		g, err := row.verified(identity)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := entries[i].stands(&g); err != nil {
-			return err
+		if err := entries[i].stands(&g, role); err != nil {
+			return nil, err
 		}
 		switch {
 		case g.State != GenerationSealed:
-			return refuse(CodeCorrupt, "", "representation %d has generation %d of shard %d, which is %s", h.RepresentationID, g.Generation, g.ShardID, g.State)
-		case g.FirstLSN <= h.BaseLSN, g.LastLSN > h.LSN:
-			return refuse(CodeCorrupt, "", "representation %d is of LSN %d on a base of %d and has generation %d of shard %d with commits %d to %d",
+			return nil, refuse(CodeCorrupt, "", "representation %d has generation %d of shard %d, which is %s", h.RepresentationID, g.Generation, g.ShardID, g.State)
+		case role == roleMerged && g.LastLSN > h.BaseLSN:
+			return nil, refuse(CodeCorrupt, "", "representation %d has a base of LSN %d and retains generation %d of shard %d with commits up to %d",
+				h.RepresentationID, h.BaseLSN, g.Generation, g.ShardID, g.LastLSN)
+		case role == roleUpdate && (g.FirstLSN <= h.BaseLSN || g.LastLSN > h.LSN):
+			return nil, refuse(CodeCorrupt, "", "representation %d is of LSN %d on a base of %d and has generation %d of shard %d with commits %d to %d",
 				h.RepresentationID, h.LSN, h.BaseLSN, g.Generation, g.ShardID, g.FirstLSN, g.LastLSN)
 		case g.Generation <= last[g.ShardID]:
-			return refuse(CodeCorrupt, "", "representation %d has generation %d of shard %d behind generation %d", h.RepresentationID, g.Generation, g.ShardID, last[g.ShardID])
+			return nil, refuse(CodeCorrupt, "", "representation %d has generation %d of shard %d behind generation %d", h.RepresentationID, g.Generation, g.ShardID, last[g.ShardID])
 		}
 		last[g.ShardID] = g.Generation
-		h.Generations = append(h.Generations, g)
+		list = append(list, g)
 	}
-	return nil
+	return list, nil
 }
 
 // ordinals looks the shards of the generations up.
 func (h *History) ordinals(ctx context.Context, q sqlx.QueryerContext, identity [16]byte) error {
 	var ids []int64
-	for i := range h.Generations {
-		if id := h.Generations[i].ShardID; h.ShardOrdinal[id] == 0 {
+	for _, id := range h.shardIDs() {
+		if h.ShardOrdinal[id] == 0 {
 			h.ShardOrdinal[id] = 1
 			ids = append(ids, id)
 		}
@@ -168,4 +180,13 @@ func (h *History) ordinals(ctx context.Context, q sqlx.QueryerContext, identity 
 		h.ShardOrdinal[rows[i].ID] = rows[i].Ordinal
 	}
 	return nil
+}
+
+func (h *History) shardIDs() (ids []int64) {
+	for _, list := range [][]Generation{h.Generations, h.Retained} {
+		for i := range list {
+			ids = append(ids, list[i].ShardID)
+		}
+	}
+	return ids
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -16,6 +17,7 @@ const maxEntries = 1 << 20
 // Roles of entries.
 const (
 	roleBase   = "base"   // the entry is part of the state at one LSN; they come first
+	roleMerged = "merged" // the base has what the entry's generation had; it adds nothing, is kept for indexes and never replayed
 	roleUpdate = "update" // the entry adds the change between two cuts
 )
 
@@ -35,6 +37,8 @@ type entryRow struct {
 	Layout        string `db:"layout"`
 	ObjectID      int64  `db:"native_object_id"`
 	ObjectState   string `db:"object_state"`
+
+	live []liveRow // of a base entry
 }
 
 // entryQuery lists the entries of a representation from a position on, in order.
@@ -49,14 +53,23 @@ const entryQuery = `
 	WHERE c.representation_id = ?1 AND c.first_position + c.entries > ?2
 	ORDER BY c.ordinal, e.position`
 
+// digest covers what the entry says of fragments, too. One that says nothing has the
+// digest of entries before there was such a thing.
 func (r *entryRow) digest(identity [16]byte) [32]byte {
-	d := newDigest("manifest-entry", identity)
+	kind := "manifest-entry"
+	if len(r.live) > 0 {
+		kind = "manifest-entry-live"
+	}
+	d := newDigest(kind, identity)
 	d.int(r.ChunkID)
 	d.int(r.Position)
 	d.int(r.FactorID)
 	d.int(r.BlobID)
 	d.text(r.Role)
 	d.bytes(r.Contribution)
+	for i := range r.live {
+		r.live[i].addTo(d)
+	}
 	return d.sum()
 }
 
@@ -65,6 +78,9 @@ func (r *entryRow) digest(identity [16]byte) [32]byte {
 func readEntries(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID, from int64) ([]entryRow, error) {
 	var rows []entryRow
 	if err := sqlx.SelectContext(ctx, q, &rows, entryQuery, representationID, from); err != nil {
+		return nil, err
+	}
+	if err := readLive(ctx, q, representationID, from, rows); err != nil {
 		return nil, err
 	}
 	for i := range rows {
@@ -92,45 +108,66 @@ func sumOf(sum []byte, entries []entryRow) (_ []byte, err error) {
 	return sum, nil
 }
 
-// readManifest verifies the manifest of a representation and returns the entries
-// of its base and those behind it: as many as declared, no factor twice, the base
-// first, and contributions that add up to the fingerprint of the world.
-func readManifest(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID int64, w *worldRow) (bases, updates []entryRow, err error) {
+// parts are the entries of a manifest in their order: the base, the generations that it
+// contains and that are retained, and those to be read behind it.
+type parts struct{ bases, merged, updates []entryRow }
+
+// readManifest verifies the manifest of a representation: as many entries as declared,
+// no factor twice, its parts in their order, and contributions that add up to the
+// fingerprint of the world.
+func readManifest(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID int64, w *worldRow) (p parts, err error) {
 	entries, err := readEntries(ctx, q, identity, representationID, 0)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	if int64(len(entries)) != w.EntryCount {
-		return nil, nil, refuse(CodeCorrupt, "", "representation %d declares %d entries and has %d", representationID, w.EntryCount, len(entries))
+		return p, refuse(CodeCorrupt, "", "representation %d declares %d entries and has %d", representationID, w.EntryCount, len(entries))
 	}
 	sum, err := sumOf(emptySum, entries)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	if !bytes.Equal(sum, w.ContributionSum) || !bytes.Equal(sum, w.Fingerprint) {
-		return nil, nil, refuse(CodeCorrupt, "", "the entries of representation %d add up to %x, it declares %x, its world has %x", representationID, sum, w.ContributionSum, w.Fingerprint)
+		return p, refuse(CodeCorrupt, "", "the entries of representation %d add up to %x, it declares %x, its world has %x", representationID, sum, w.ContributionSum, w.Fingerprint)
 	}
 	factors := make(map[int64]bool, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		if factors[e.FactorID] {
-			return nil, nil, refuse(CodeCorrupt, "", "representation %d has factor %d twice", representationID, e.FactorID)
+			return p, refuse(CodeCorrupt, "", "representation %d has factor %d twice", representationID, e.FactorID)
 		}
 		factors[e.FactorID] = true
-		if e.Role != roleBase {
-			continue
-		}
-		if len(bases) != i {
-			return nil, nil, refuse(CodeCorrupt, "", "representation %d has base object %d behind generations", representationID, e.ObjectID)
-		}
-		bases = entries[:i+1]
 	}
-	return bases, entries[len(bases):], nil
+	return split(representationID, entries)
+}
+
+// split parts the entries of a manifest.
+func split(representationID int64, entries []entryRow) (p parts, err error) {
+	bases, merged := 0, 0
+	for i := range entries {
+		switch e := &entries[i]; e.Role {
+		case roleBase:
+			if bases != i {
+				return p, refuse(CodeCorrupt, "", "representation %d has base object %d behind generations", representationID, e.ObjectID)
+			}
+			bases++
+		case roleMerged:
+			if bases+merged != i {
+				return p, refuse(CodeCorrupt, "", "representation %d has retained object %d behind generations that are to be read", representationID, e.ObjectID)
+			}
+			if !bytes.Equal(e.Contribution, emptySum) {
+				return p, refuse(CodeCorrupt, "", "representation %d has retained object %d, which contributes %x", representationID, e.ObjectID, e.Contribution)
+			}
+			merged++
+		}
+	}
+	behind := bases + merged
+	return parts{entries[:bases:bases], entries[bases:behind:behind], entries[behind:]}, nil
 }
 
 // manifest verifies the head's manifest and marks the generations it contains.
 func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow, identity [16]byte) error {
-	bases, updates, err := readManifest(ctx, q, identity, h.RepresentationID, &h.worldRow)
+	p, err := readManifest(ctx, q, identity, h.RepresentationID, &h.worldRow)
 	if err != nil {
 		return err
 	}
@@ -143,14 +180,14 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 		generations[s.Generations[i].ObjectID] = &s.Generations[i]
 	}
 	var foreign []entryRow // generations of timelines that this one was forked from, or restored to
-	for i := range updates {
-		e := &updates[i]
+	for i := range p.updates {
+		e := &p.updates[i]
 		g := generations[e.ObjectID]
 		if e.Role != roleUpdate || g == nil {
 			foreign = append(foreign, *e)
 			continue
 		}
-		if err := e.stands(g); err != nil {
+		if err := e.stands(g, roleUpdate); err != nil {
 			return err
 		}
 		if g.Generation >= replayFrom[g.ShardID] {
@@ -158,25 +195,29 @@ func (s *State) manifest(ctx context.Context, q sqlx.QueryerContext, h *headRow,
 		}
 		g.InHead = true
 	}
-	if err := s.base(ctx, q, bases, identity); err != nil {
+	if err := s.base(ctx, q, p.bases, identity); err != nil {
 		return err
 	}
-	return s.inherit(ctx, q, h.RepresentationID, foreign, identity)
+	return s.inherit(ctx, q, h.RepresentationID, foreign, p.merged, identity)
 }
 
-// inherit verifies what the head has of other timelines.
-func (s *State) inherit(ctx context.Context, q sqlx.QueryerContext, representationID int64, entries []entryRow, identity [16]byte) error {
-	if len(entries) == 0 {
+// inherit verifies what the head has of other timelines, and what it retains.
+func (s *State) inherit(ctx context.Context, q sqlx.QueryerContext, representationID int64, entries, merged []entryRow, identity [16]byte) error {
+	if len(entries)+len(merged) == 0 {
 		return nil
 	}
 	h := History{RepresentationID: representationID, LSN: s.Timeline.LSN, BaseLSN: s.BaseLSN, ShardOrdinal: map[int64]int64{}}
-	if err := h.generations(ctx, q, identity, entries); err != nil {
+	var err error
+	if h.Generations, err = h.generations(ctx, q, identity, entries, roleUpdate); err != nil {
+		return err
+	}
+	if h.Retained, err = h.generations(ctx, q, identity, merged, roleMerged); err != nil {
 		return err
 	}
 	if err := h.ordinals(ctx, q, identity); err != nil {
 		return err
 	}
-	s.Inherited, s.ShardOrdinal = h.Generations, h.ShardOrdinal
+	s.Inherited, s.Retained, s.ShardOrdinal = h.Generations, h.Retained, h.ShardOrdinal
 	for i := range s.Inherited {
 		s.Inherited[i].InHead = true
 	}
@@ -217,8 +258,8 @@ func (s *State) base(ctx context.Context, q sqlx.QueryerContext, entries []entry
 
 // stands checks that an entry is the one that g gets: its native blob, under its
 // object's id. What it contributes is the publication's to say.
-func (r *entryRow) stands(g *Generation) error {
-	if r.Role != roleUpdate || r.Layout != layoutNative || r.FactorID != g.ObjectID || r.ObjectID != g.ObjectID {
+func (r *entryRow) stands(g *Generation, role string) error {
+	if r.Role != role || r.Layout != layoutNative || r.FactorID != g.ObjectID || r.ObjectID != g.ObjectID {
 		return refuse(CodeCorrupt, "", "the entry of generation %d of shard %d is %s of factor %d, object %d; must be of object %d",
 			g.Generation, g.ShardID, r.Role, r.FactorID, r.ObjectID, g.ObjectID)
 	}
@@ -251,8 +292,7 @@ func appendManifest(ctx context.Context, tx *writeTx, identity [16]byte, from, t
 		to, from, last.Ordinal); err != nil {
 		return err
 	}
-	insert, err := tx.PreparexContext(ctx, `INSERT INTO manifest_entries(chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	insert, err := tx.PreparexContext(ctx, insertEntry)
 	if err != nil {
 		return err
 	}
@@ -267,8 +307,7 @@ func appendManifest(ctx context.Context, tx *writeTx, identity [16]byte, from, t
 		for room && len(entries) > 0 && last.Entries < chunkEntries {
 			e := &entries[0]
 			e.ChunkID, e.Position = last.ChunkID, last.Entries
-			digest := e.digest(identity)
-			if _, err := insert.ExecContext(ctx, e.ChunkID, e.Position, e.FactorID, e.BlobID, e.Role, e.Contribution, digest[:]); err != nil {
+			if err := e.insert(ctx, tx, insert, identity); err != nil {
 				return err
 			}
 			last.Entries++
@@ -314,5 +353,18 @@ func (r *chunkRef) share(ctx context.Context, tx *writeTx, entries *[]entryRow) 
 }
 
 func (r *entryRow) equal(o *entryRow) bool {
-	return r.FactorID == o.FactorID && r.BlobID == o.BlobID && r.Role == o.Role && bytes.Equal(r.Contribution, o.Contribution)
+	return r.FactorID == o.FactorID && r.BlobID == o.BlobID && r.Role == o.Role && bytes.Equal(r.Contribution, o.Contribution) &&
+		slices.EqualFunc(r.live, o.live, func(a, b liveRow) bool { return a.equal(&b) })
+}
+
+const insertEntry = `INSERT INTO manifest_entries(chunk_id, position, logical_factor_id, blob_id, contribution_role, contribution, digest)
+	VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+// insert inserts an entry where it says, and what it says of fragments.
+func (r *entryRow) insert(ctx context.Context, tx *writeTx, insert *sqlx.Stmt, identity [16]byte) error {
+	digest := r.digest(identity)
+	if _, err := insert.ExecContext(ctx, r.ChunkID, r.Position, r.FactorID, r.BlobID, r.Role, r.Contribution, digest[:]); err != nil {
+		return err
+	}
+	return r.insertLive(ctx, tx)
 }

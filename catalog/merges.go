@@ -65,7 +65,18 @@ func mergeInputs(lsn int64, entries []entryRow) []byte {
 	b := fmt.Appendf(nil, "inputs/1 lsn=%d", lsn)
 	for i := range entries {
 		e := &entries[i]
+		if e.Role == roleMerged {
+			continue // the base before has it
+		}
 		if b = fmt.Appendf(b, " %d:%s:%x", e.ObjectID, e.Role, e.Contribution); len(b) > maxMergeInputs {
+			return nil
+		}
+		for j := range e.live {
+			if l := &e.live[j]; l.Deleted != nil {
+				b = fmt.Appendf(b, ":%d-%x", l.Ordinal, l.Deleted)
+			}
+		}
+		if len(b) > maxMergeInputs {
 			return nil
 		}
 	}

@@ -82,7 +82,7 @@ func (c *Catalog) noteMerge(ctx context.Context, tx *writeTx, head *headRow, bas
 		head.RepresentationID, head.TimelineID); err != nil {
 		return err
 	}
-	if len(waiting) == 0 || len(cut.kept) > 0 {
+	if len(waiting) == 0 || !cut.shareable {
 		return nil
 	}
 	identity := c.identity()

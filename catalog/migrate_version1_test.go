@@ -62,7 +62,7 @@ func TestMigrationFromVersion1(t *testing.T) {
 			}
 		}
 		c := openStore(t, Options{Dir: dir})
-		if c.Info().Version != 5 {
+		if c.Info().Version != 6 {
 			t.Errorf("version %d", c.Info().Version)
 		}
 		if _, err := os.Stat(filepath.Join(dir, CopyName(1))); err != nil {

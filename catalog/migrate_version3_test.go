@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,36 +11,8 @@ import (
 // generation behind it, garbage, an attempt to publish and a running job.
 func version3(t *testing.T) (dir string, s State) {
 	t.Helper()
-	ctx := t.Context()
-	dir = t.TempDir()
-	c, err := Open(ctx, Options{Dir: dir, Create: true, files: upTo(t, 3)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Initialize(ctx, Creation{Shards: 2}); err != nil {
-		t.Fatal(err)
-	}
-	l := newLog(t, c)
-	l.publish(l.rotate()...)
-	l.publish(l.rotate()...)
-	l.publishBase(l.stateNow().Timeline, l.compact(1, 2))
-	next := l.rotate()
-	if err := c.Register(ctx, next...); err != nil {
-		t.Fatal(err)
-	}
-	// As it was prepared then: worlds knew of no restore.
-	p := l.publication(next...)
-	if _, err := c.Prepare(ctx, p); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.StartJob(ctx, "compact", ""); err != nil {
-		t.Fatal(err)
-	}
-	s = l.stateNow()
-	if err := c.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return dir, s
+	dir, states := archived(t, 3)
+	return dir, states[0]
 }
 
 // TestMigrationFromVersion3 opens a store of the third version, interrupts the
@@ -59,14 +30,14 @@ func TestMigrationFromVersion3(t *testing.T) {
 				}
 			}
 			c := openStore(t, Options{Dir: dir})
-			if c.Info().Version != 5 {
+			if c.Info().Version != 6 {
 				t.Errorf("version %d", c.Info().Version)
 			}
 			if _, err := os.Stat(filepath.Join(dir, CopyName(3))); err != nil {
 				t.Errorf("no copy of what was: %v", err)
 			}
 			l := newLog(t, c)
-			if s := l.stateNow(); fmt.Sprint(s) != fmt.Sprint(before) || s.BaseLSN != 1 {
+			if s := l.stateNow(); asRead(s) != asRead(before) || s.BaseLSN != 1 {
 				t.Errorf("state %+v, was %+v", s, before)
 			}
 			if n, err := c.ResolvePublications(ctx); n != 1 || err != nil {

@@ -12,38 +12,8 @@ import (
 // session with a pin, a fork that has not gone on, and a running job.
 func version4(t *testing.T) (dir string, main, child State) {
 	t.Helper()
-	ctx := t.Context()
-	dir = t.TempDir()
-	c, err := Open(ctx, Options{Dir: dir, Create: true, files: upTo(t, 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Initialize(ctx, Creation{Shards: 2}); err != nil {
-		t.Fatal(err)
-	}
-	l := newLog(t, c)
-	b, err := c.CreateBranchPoint(ctx, "b", l.publish(l.rotate()...).Head)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.publishBase(l.stateNow().Timeline, l.compact(1, 2))
-	s, err := c.OpenSession(ctx, someProcess)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Pin(ctx, s.ID, b.RepresentationID, nil); err != nil {
-		t.Fatal(err)
-	}
-	l.publish(l.rotate()...)
-	if _, err := c.StartJob(ctx, "compact", ""); err != nil {
-		t.Fatal(err)
-	}
-	main = l.stateNow()
-	child = forkOf(t, l, "child", main.Timeline).stateNow()
-	if err := c.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return dir, main, child
+	dir, states := archived(t, 4)
+	return dir, states[0], states[1]
 }
 
 // TestMigrationFromVersion4 opens a store of the fourth version, interrupts the
@@ -61,7 +31,7 @@ func TestMigrationFromVersion4(t *testing.T) {
 				}
 			}
 			c := openStore(t, Options{Dir: dir})
-			if c.Info().Version != 5 {
+			if c.Info().Version != 6 {
 				t.Errorf("version %d", c.Info().Version)
 			}
 			if _, err := os.Stat(filepath.Join(dir, CopyName(4))); err != nil {
@@ -71,7 +41,7 @@ func TestMigrationFromVersion4(t *testing.T) {
 				t.Errorf("%d, %v", n, err)
 			}
 			l, f := newLog(t, c), newLogOf(t, c, "child")
-			if fmt.Sprint(l.stateNow()) != fmt.Sprint(main) || fmt.Sprint(f.stateNow()) != fmt.Sprint(child) {
+			if asRead(l.stateNow()) != asRead(main) || asRead(f.stateNow()) != asRead(child) {
 				t.Errorf("states %+v, %+v\nwere %+v, %+v", l.stateNow(), f.stateNow(), main, child)
 			}
 			base := l.merge(2).Base

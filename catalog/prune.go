@@ -32,15 +32,16 @@ func prune(ctx context.Context, tx *writeTx, operation []byte, fn func() error) 
 }
 
 // pruneRepresentation removes a representation that nothing retains and no open
-// attempt names, its world and schema context when they were only its own, and
+// attempt names, its world, index state and schema context when they were only its own, and
 // the entries of its chunks that no other representation has.
 func pruneRepresentation(ctx context.Context, tx *writeTx, id int64) error {
 	var of []struct {
 		WorldID  int64 `db:"world_id"`
 		SchemaID int64 `db:"schema_id"`
+		StateID  int64 `db:"index_state_id"`
 	}
 	if err := tx.SelectContext(ctx, &of, `
-		SELECT r.world_id, w.schema_id FROM representations r JOIN worlds w ON w.world_id = r.world_id WHERE r.representation_id = ?1
+		SELECT r.world_id, w.schema_id, r.index_state_id FROM representations r JOIN worlds w ON w.world_id = r.world_id WHERE r.representation_id = ?1
 			AND NOT EXISTS (SELECT 1 FROM owner_representations WHERE representation_id = ?1)
 			AND NOT EXISTS (SELECT 1 FROM publication_attempts WHERE candidate_representation_id = ?1 AND state <> 'retired')
 			AND NOT EXISTS (SELECT 1 FROM publication_attempts WHERE expected_representation_id = ?1 AND state <> 'retired')`, id); err != nil || len(of) == 0 {
@@ -68,11 +69,15 @@ func pruneRepresentation(ctx context.Context, tx *writeTx, id int64) error {
 	}
 	run(`DELETE FROM representation_chunks WHERE representation_id = ?`, id)
 	for _, t := range tails {
+		run(`DELETE FROM entry_fragments WHERE chunk_id = ? AND position >= ?`, t.ChunkID, t.Kept)
 		run(`DELETE FROM manifest_entries WHERE chunk_id = ? AND position >= ?`, t.ChunkID, t.Kept)
 	}
 	run(`DELETE FROM representations WHERE representation_id = ?`, id)
 	run(`DELETE FROM worlds WHERE world_id = ?1 AND NOT EXISTS (SELECT 1 FROM representations WHERE world_id = ?1)`, of[0].WorldID)
 	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := pruneIndexState(ctx, tx, of[0].StateID); err != nil {
 		return err
 	}
 	return pruneSchemaContext(ctx, tx, of[0].SchemaID)

@@ -44,7 +44,10 @@ type Contribution struct {
 func (p *Publication) check() error {
 	errs := []error{checkID("timeline", p.TimelineID), checkCounter("revision", p.ExpectedRevision), checkID("representation", p.ExpectedRepresentation)}
 	if p.Index != nil {
-		return errors.Join(append(errs, refuse(CodeState, "", "indexes cannot be published yet"))...)
+		if errs = append(errs, p.Index.check()); p.Base != nil || len(p.Generations) > 0 {
+			errs = append(errs, refuse(CodeIndex, "", "a publication of indexes with generations or a base"))
+		}
+		return errors.Join(errs...)
 	}
 	if p.Base != nil {
 		if errs = append(errs, p.Base.check()); len(p.Generations) > 0 {
@@ -64,6 +67,9 @@ func (p *Publication) check() error {
 
 // request is the canonical text of a publication, which its operation keeps.
 func (p *Publication) request() []byte {
+	if p.Index != nil {
+		return p.Index.request(p)
+	}
 	if p.Base != nil {
 		return p.Base.request(p)
 	}
@@ -168,16 +174,25 @@ func readHead(ctx context.Context, q sqlx.QueryerContext, timelineID int64, iden
 // cut is what a publication adds to the head.
 type cut struct {
 	generations []Generation
-	entries     []entryRow      // one for each, or for each object of a base
+	entries     []entryRow      // one for each, or for each new object of a base
 	replayFrom  map[int64]int64 // of the shards that go on, by their id
 	sum         []byte          // the head's and the generations' contributions
 
-	base           bool       // entries take the place of the head's but for kept
-	replaced, kept []entryRow // of the head; kept are behind the base
+	whole     bool       // it is of the head's world, and manifest is all of its entries
+	manifest  []entryRow // those of the head have their chunk and position
+	replaced  []entryRow // of the head, by a base
+	shareable bool       // the base is of the whole head and keeps none of its objects
+
+	state   IndexState // of the new head; without an id it is to be inserted
+	lost    []IndexPosition
+	retired []Generation
 }
 
 // readCut checks what is to be published against the head.
 func readCut(ctx context.Context, q sqlx.QueryerContext, p *Publication, head *headRow, identity [16]byte) (*cut, error) {
+	if p.Index != nil {
+		return readIndexUpdate(ctx, q, p.Index, head, identity)
+	}
 	if p.Base != nil {
 		return readBase(ctx, q, p.Base, head, identity)
 	}
@@ -244,7 +259,13 @@ func readGenerations(ctx context.Context, q sqlx.QueryerContext, p *Publication,
 	if !bytes.Equal(c.sum, p.Fingerprint) {
 		return nil, refuse(CodeSum, "", "head and generations add up to %x, the cut has %x", c.sum, p.Fingerprint)
 	}
-	return c, nil
+	before, err := readIndexState(ctx, q, identity, head.IndexStateID)
+	if err != nil {
+		return nil, err
+	}
+	after := before
+	after.current(&p.Schema)
+	return c, c.derive(ctx, q, identity, head, nil, before, after, head.RepresentationID)
 }
 
 // insert writes the rows of a prepared publication, in the order the guards want.
@@ -260,18 +281,23 @@ func (p *Prepared) insert(ctx context.Context, tx *writeTx, head *headRow, cut *
 	p.operation = id[:]
 	request := pub.request()
 	digest := sha256.Sum256(request)
-	worldID := head.WorldID // a base reads the same world
-	if !cut.base {
+	worldID := head.WorldID
+	if !cut.whole {
 		if worldID, err = insertWorld(ctx, tx, pub); err != nil {
 			return err
 		}
 	}
+	if cut.state.ID == 0 {
+		if err := insertIndexState(ctx, tx, p.c.identity(), &cut.state); err != nil {
+			return err
+		}
+	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO representations(representation_id, world_id, index_state_id, layout_version, entry_count, contribution_sum) VALUES (?, ?, ?, ?, ?, ?)`,
-		p.candidate, worldID, head.IndexStateID, head.LayoutVersion, cut.length(head), cut.sum); err != nil {
+		p.candidate, worldID, cut.state.ID, head.LayoutVersion, cut.length(head), cut.sum); err != nil {
 		return fmt.Errorf("representations: %w", err)
 	}
-	if cut.base {
-		err = layManifest(ctx, tx, p.c.identity(), head.RepresentationID, p.candidate, cut.entries, cut.kept)
+	if cut.whole {
+		err = layManifest(ctx, tx, p.c.identity(), head.RepresentationID, p.candidate, cut.manifest)
 	} else {
 		err = appendManifest(ctx, tx, p.c.identity(), head.RepresentationID, p.candidate, cut.entries)
 	}
@@ -302,8 +328,8 @@ func (p *Prepared) insert(ctx context.Context, tx *writeTx, head *headRow, cut *
 
 // length of the manifest that the cut makes of the head's.
 func (c *cut) length(head *headRow) int64 {
-	if c.base {
-		return int64(len(c.entries) + len(c.kept))
+	if c.whole {
+		return int64(len(c.manifest))
 	}
 	return head.EntryCount + int64(len(c.entries))
 }

@@ -21,7 +21,10 @@ type log struct {
 	next  map[int64]int64 // generation to seal next, by shard
 	sum   []byte
 	rows  int64
-	seed  []byte // fingerprint of what rotate seals; nil: one that no other object has
+	// of what is published and sealed: nothing, unless a test is about it
+	schema Projection
+	tables []TableRecords
+	seed   []byte // fingerprint of what rotate seals; nil: one that no other object has
 }
 
 func newLog(t testing.TB, c *Catalog) *log {
@@ -124,7 +127,7 @@ func (l *log) rotate() []ShardGeneration {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		s := Seal{ShardID: g.ShardID, Generation: g.Generation, ObjectID: gs[0].ObjectID, Extent: 4096, FirstLSN: l.lsn, LastLSN: l.lsn, Records: 3, Fingerprint: element(gs[0].ObjectID)}
+		s := Seal{ShardID: g.ShardID, Generation: g.Generation, ObjectID: gs[0].ObjectID, Extent: 4096, FirstLSN: l.lsn, LastLSN: l.lsn, Records: 3, Fingerprint: element(gs[0].ObjectID), Tables: l.tables}
 		s.ContentID[0], s.Digest[0] = byte(gs[0].ObjectID), byte(g.Generation)
 		if l.seed != nil {
 			s.Fingerprint = l.seed
@@ -150,7 +153,7 @@ func (l *log) publication(gens ...ShardGeneration) Publication {
 
 func (l *log) cut(head Timeline, gens ...ShardGeneration) Publication {
 	return Publication{TimelineID: head.ID, ExpectedRevision: head.Revision, ExpectedRepresentation: head.RepresentationID,
-		LSN: l.lsn, LiveCount: l.rows, Fingerprint: l.sum, Generations: contributions(l.t, l.c, gens)}
+		LSN: l.lsn, LiveCount: l.rows, Fingerprint: l.sum, Schema: l.schema, Generations: contributions(l.t, l.c, gens)}
 }
 
 // publish runs all steps of a publication of generations.
@@ -211,7 +214,7 @@ func (l *log) rotateMany(n int) (sealed []ShardGeneration) {
 			if err != nil {
 				return err
 			}
-			s := Seal{ShardID: shard, Generation: g.Generation, ObjectID: row.ObjectID, Extent: 4096, FirstLSN: l.lsn, LastLSN: l.lsn, Records: 3, Fingerprint: element(row.ObjectID)}
+			s := Seal{ShardID: shard, Generation: g.Generation, ObjectID: row.ObjectID, Extent: 4096, FirstLSN: l.lsn, LastLSN: l.lsn, Records: 3, Fingerprint: element(row.ObjectID), Tables: l.tables}
 			if err := l.c.seal(ctx, tx, row, &s); err != nil {
 				return err
 			}

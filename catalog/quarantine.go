@@ -75,6 +75,7 @@ func outputOf(ctx context.Context, tx *writeTx, owner, objectID int64) (outputRo
 		SELECT o.state, coalesce((SELECT x.purpose FROM owner_objects x WHERE x.owner_id = ?1 AND x.object_id = ?2), '') AS purpose,
 		       EXISTS (SELECT 1 FROM owner_objects x WHERE x.object_id = ?2 AND x.owner_id <> ?1)
 		       OR EXISTS (SELECT 1 FROM object_edges e WHERE e.target_object_id = ?2)
+		       OR EXISTS (SELECT 1 FROM index_state_segments s WHERE s.object_id = ?2)
 		       OR EXISTS (SELECT 1 FROM blob_versions b WHERE (b.native_object_id = ?2 OR b.index_object_id = ?2 OR b.secondary_native_object_id = ?2)
 		              AND (EXISTS (SELECT 1 FROM owner_blobs x WHERE x.blob_id = b.blob_id) OR EXISTS (SELECT 1 FROM manifest_entries e WHERE e.blob_id = b.blob_id))) AS needed
 		FROM objects o WHERE o.object_id = ?2`, owner, objectID); err != nil {

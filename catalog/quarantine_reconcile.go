@@ -120,7 +120,9 @@ const reachedQuery = `SELECT o.object_id FROM json_each(?) i CROSS JOIN objects 
 	OR EXISTS (SELECT 1 FROM blob_versions b WHERE (b.native_object_id = o.object_id OR b.index_object_id = o.object_id OR b.secondary_native_object_id = o.object_id)
 		AND (EXISTS (SELECT 1 FROM owner_blobs x WHERE x.blob_id = b.blob_id)
 			OR EXISTS (SELECT 1 FROM manifest_entries e CROSS JOIN representation_chunks c ON c.chunk_id = e.chunk_id AND c.entries > e.position
-				CROSS JOIN owner_representations x ON x.representation_id = c.representation_id WHERE e.blob_id = b.blob_id)))`
+				CROSS JOIN owner_representations x ON x.representation_id = c.representation_id WHERE e.blob_id = b.blob_id)))
+	OR EXISTS (SELECT 1 FROM index_state_segments s CROSS JOIN representations r ON r.index_state_id = s.index_state_id
+		CROSS JOIN owner_representations x ON x.representation_id = r.representation_id WHERE s.object_id = o.object_id)`
 
 func reconcile(ctx context.Context, tx *writeTx, operation string, ids []int64) error {
 	text := idText(ids)

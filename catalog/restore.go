@@ -47,6 +47,9 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 		if r.LSN <= source.LSN {
 			return refuse(CodeGeneration, "", "a restore at LSN %d, branch point %q has commits up to %d", r.LSN, r.BranchPoint, source.LSN)
 		}
+		if err := checkRestored(ctx, tx, identity, head, source); err != nil {
+			return err
+		}
 		passed, from, err := passedOver(ctx, tx, head, r.LSN, identity)
 		if err != nil {
 			return err
@@ -62,6 +65,24 @@ func (c *Catalog) Restore(ctx context.Context, r RestoreRequest) (Timeline, erro
 		return Timeline{}, err
 	}
 	return restored, nil
+}
+
+// checkRestored refuses to take over a bookkeeping of indexes that is not known, or
+// in which positions are not maintained when those of the head are: nobody has
+// ever validated what it says.
+func checkRestored(ctx context.Context, tx *writeTx, identity [16]byte, head *headRow, source *branchRow) error {
+	was, err := readIndexState(ctx, tx, identity, head.IndexStateID)
+	if err != nil {
+		return err
+	}
+	is, err := readIndexState(ctx, tx, identity, source.IndexStateID)
+	if err != nil {
+		return err
+	}
+	if was.maintained() && !is.maintained() {
+		return refuse(CodeIndex, "", "branch point %q is of a time when positions of indexes were not maintained; timeline %q maintains them", source.Name, head.Name)
+	}
+	return nil
 }
 
 // passedOver returns the generations that recovery would have replayed, and the one

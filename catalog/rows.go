@@ -71,21 +71,6 @@ func (r *headRow) digest(identity [16]byte) [32]byte {
 	return d.sum()
 }
 
-type indexStateRow struct {
-	ID             int64  `db:"index_state_id"`
-	ReaderFeatures int64  `db:"reader_features"`
-	WriterFeatures int64  `db:"writer_features"`
-	Digest         []byte `db:"digest"`
-}
-
-func (r *indexStateRow) digest(identity [16]byte) [32]byte {
-	d := newDigest("index-state", identity)
-	d.int(r.ID)
-	d.int(r.ReaderFeatures)
-	d.int(r.WriterFeatures)
-	return d.sum()
-}
-
 type shardRow struct {
 	ID                int64  `db:"shard_id"`
 	TimelineID        int64  `db:"timeline_id"`
@@ -127,6 +112,7 @@ type generationRow struct {
 	Records    *int64 `db:"records"`
 	Revision   int64  `db:"revision"`
 	Digest     []byte `db:"digest"`
+	Tables     []byte `db:"tables_digest"` // nil: it is not known of which tables it has records
 
 	// of the object; its identity and seal are in the generation's digest
 	Kind            string `db:"kind"`
@@ -142,7 +128,7 @@ type generationRow struct {
 }
 
 const generationQuery = `
-	SELECT g.shard_id, g.generation, g.object_id, g.state, g.first_lsn, g.last_lsn, g.records, g.revision, g.digest,
+	SELECT g.shard_id, g.generation, g.object_id, g.state, g.first_lsn, g.last_lsn, g.records, g.revision, g.digest, g.tables_digest,
 	       o.kind, o.relative_path, o.attempt_id, o.state AS object_state, o.lifecycle_revision,
 	       o.byte_extent, o.content_id, o.integrity_digest, o.native_fingerprint,
 	       (SELECT b.blob_id FROM blob_versions b WHERE b.native_object_id = g.object_id AND b.index_object_id IS NULL) AS blob_id
@@ -165,6 +151,9 @@ func (r *generationRow) digest(identity [16]byte) [32]byte {
 	d.bytes(r.ContentID)
 	d.bytes(r.IntegrityDigest)
 	d.bytes(r.Fingerprint)
+	if r.Tables != nil { // others have the digest of generations before there was any
+		d.bytes(r.Tables)
+	}
 	return d.sum()
 }
 

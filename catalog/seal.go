@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 )
 
 // Seal describes a generation whose file is complete, synced and named.
@@ -37,7 +39,25 @@ func (s *Seal) check() error {
 	if len(s.Fingerprint) != len(emptySum) {
 		errs = append(errs, refuse(CodeEncoding, "", "fingerprint has %d bytes, must have %d", len(s.Fingerprint), len(emptySum)))
 	}
+	var records int64
+	for i, t := range s.Tables {
+		errs = append(errs, checkID("table", t.TableID), checkID("records", t.Records))
+		if slices.ContainsFunc(s.Tables[:i], func(o TableRecords) bool { return o.TableID == t.TableID }) {
+			errs = append(errs, refuse(CodeGeneration, "", "the seal names table %d twice", t.TableID))
+		}
+		if records += t.Records; records < 0 || records > s.Records {
+			errs = append(errs, refuse(CodeGeneration, "", "the generation has %d records, its tables have more", s.Records))
+			break
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// sorted are the tables by id.
+func (s *Seal) sorted() []TableRecords {
+	list := slices.Clone(s.Tables)
+	slices.SortFunc(list, func(a, b TableRecords) int { return cmp.Compare(a.TableID, b.TableID) })
+	return list
 }
 
 // SealGeneration records, in one transaction, that both barriers of the file
@@ -74,6 +94,9 @@ func (c *Catalog) SealGeneration(ctx context.Context, s Seal) error {
 
 // describes tells whether a sealed row was sealed by the same values.
 func (s *Seal) describes(r *generationRow) bool {
+	if digest := tablesDigest(s.ObjectID, s.sorted()); s.Tables != nil && r.Tables != nil && !bytes.Equal(r.Tables, digest[:]) {
+		return false
+	}
 	return deref(r.FirstLSN) == s.FirstLSN && deref(r.LastLSN) == s.LastLSN && deref(r.Records) == s.Records && deref(r.ByteExtent) == s.Extent &&
 		bytes.Equal(r.ContentID, s.ContentID[:]) && bytes.Equal(r.IntegrityDigest, s.Digest[:]) && bytes.Equal(r.Fingerprint, s.Fingerprint)
 }
@@ -85,12 +108,22 @@ func (c *Catalog) seal(ctx context.Context, tx *writeTx, row *generationRow, s *
 	}
 	row.State, row.FirstLSN, row.LastLSN, row.Records = GenerationSealed, &s.FirstLSN, &s.LastLSN, &s.Records
 	row.ByteExtent, row.ContentID, row.IntegrityDigest, row.Fingerprint = &s.Extent, s.ContentID[:], s.Digest[:], s.Fingerprint
+	if s.Tables != nil {
+		tables := s.sorted()
+		for _, t := range tables {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO generation_tables(object_id, table_id, records) VALUES (?, ?, ?)`, s.ObjectID, t.TableID, t.Records); err != nil {
+				return fmt.Errorf("generation_tables: %w", err)
+			}
+		}
+		digest := tablesDigest(s.ObjectID, tables)
+		row.Tables = digest[:]
+	}
 	row.Revision++
 	digest := row.digest(identity)
 	result, err := tx.ExecContext(ctx, `
-		UPDATE generations SET state = 'sealed', first_lsn = ?, last_lsn = ?, records = ?, revision = ?, digest = ?
+		UPDATE generations SET state = 'sealed', first_lsn = ?, last_lsn = ?, records = ?, revision = ?, digest = ?, tables_digest = ?
 		WHERE shard_id = ? AND generation = ? AND revision = ?`,
-		s.FirstLSN, s.LastLSN, s.Records, row.Revision, digest[:], s.ShardID, s.Generation, row.Revision-1)
+		s.FirstLSN, s.LastLSN, s.Records, row.Revision, digest[:], row.Tables, s.ShardID, s.Generation, row.Revision-1)
 	if err := expectOneRow(result, err); err != nil {
 		return fmt.Errorf("generations: %w", err)
 	}

@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -145,7 +143,7 @@ func readState(ctx context.Context, q sqlx.QueryerContext, timeline string) (Sta
 	if err := s.head(&heads[0], identity); err != nil {
 		return State{}, err
 	}
-	if err := s.indexState(ctx, q, heads[0].IndexStateID, identity); err != nil {
+	if s.IndexState, err = readIndexState(ctx, q, identity, heads[0].IndexStateID); err != nil {
 		return State{}, err
 	}
 	if err := s.shards(ctx, q, identity, info.Shards); err != nil {
@@ -183,26 +181,6 @@ func (h *headRow) timeline() Timeline {
 		SchemaID: h.SchemaID, SchemaVersion: h.SchemaVersion, LSN: h.LSN,
 		LiveCount: h.LiveCount, Fingerprint: h.Fingerprint, CreatedAt: h.CreatedAt,
 	}
-}
-
-func (s *State) indexState(ctx context.Context, q sqlx.QueryerContext, id int64, identity [16]byte) error {
-	var row indexStateRow
-	err := sqlx.GetContext(ctx, q, &row, `SELECT index_state_id, reader_features, writer_features, digest FROM index_states WHERE index_state_id = ?`, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return refuse(CodeCorrupt, "", "the head names index state %d, which does not exist", id)
-	}
-	if err != nil {
-		return err
-	}
-	if err := checkDigest("index state", id, row.Digest, row.digest(identity)); err != nil {
-		return err
-	}
-	if unknown := (row.ReaderFeatures | row.WriterFeatures) &^ knownFeatures; unknown != 0 {
-		return &Error{Code: CodeVersion, Err: fmt.Errorf("%w: index state %d uses feature bits %#x, this program knows %#x",
-			ErrNewer, id, unknown, knownFeatures)}
-	}
-	s.IndexState = IndexState{ID: row.ID, ReaderFeatures: row.ReaderFeatures, WriterFeatures: row.WriterFeatures}
-	return nil
 }
 
 func (s *State) shards(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, want int64) error {

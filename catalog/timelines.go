@@ -74,6 +74,10 @@ func (c *Catalog) Fork(ctx context.Context, r ForkRequest) (Timeline, error) {
 		if err != nil {
 			return err
 		}
+		// The new timeline goes on with the same bookkeeping of indexes, which must be known.
+		if _, err := readIndexState(ctx, tx, identity, head.IndexStateID); err != nil {
+			return err
+		}
 		head.TimelineID, head.OwnerID, head.Name, head.Revision, head.CreatedAt = first, first+1, r.Name, 0, timestamp(c.options.Now())
 		made = head.timeline()
 		return c.fork(ctx, tx, head, parent, identity)
