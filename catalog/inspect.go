@@ -13,7 +13,7 @@ var views = []string{
 	"store_settings", "timeline_heads", "branch_point_worlds", "current_tables", "current_indexes", "generation_files", "base_files",
 	"job_progress", "unresolved_publications", "manifest", "manifest_audit", "representation_entries", "representation_closure",
 	"representation_blockers", "object_states", "blob_objects", "owner_pins", "reader_pins", "live_object_roots", "live_object_closure", "reachable_objects",
-	"shared_merges", "apparently_unowned_objects", "gc_candidates", "gc_intents", "claim_closure_audit", "dependency_closure",
+	"shared_merges", "relied_indexes", "index_segments", "index_catchup", "exclusion_watermarks", "retirable_generations", "apparently_unowned_objects", "gc_candidates", "gc_intents", "claim_closure_audit", "dependency_closure",
 }
 
 // Views lists the inspection views.

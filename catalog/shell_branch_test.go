@@ -73,7 +73,7 @@ func TestStockShellOfBranches(t *testing.T) {
 			fmt.Sprintf(`SELECT count(*) FROM live_object_roots WHERE owner_id = %d`, child.OwnerID): "2",
 			`SELECT * FROM manifest_audit`:                                                           "",
 			`SELECT * FROM store_lineage`:                                                            "",
-			`PRAGMA user_version`:                                                                    "5",
+			`PRAGMA user_version`:                                                                    "6",
 			`PRAGMA integrity_check`:                                                                 "ok",
 			`PRAGMA foreign_key_check`:                                                               "",
 			`SELECT * FROM claim_closure_audit`:                                                      "",

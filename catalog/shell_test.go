@@ -154,8 +154,8 @@ func TestStockShellOfCompaction(t *testing.T) {
 	}
 	ask := func() {
 		for query, want := range map[string]string{
-			`SELECT * FROM base_files`: fmt.Sprintf("main|0|%[1]d|%[2]s|8192|2|0||2\nmain|0|%[1]d|%[2]s|8192|2|40|orders|7\nmain|0|%[1]d|%[2]s|8192|2|41||0\nmain|1|%[3]d|%[4]s|8192|2|41||7\nmain|1|%[3]d|%[4]s|8192|2|42||0",
-				a.ObjectID, a.Path, b.ObjectID, b.Path),
+			`SELECT * FROM base_files`: fmt.Sprintf("main|0|%[1]d|%[2]s|8192|2|0||2|2|%[5]d\nmain|0|%[1]d|%[2]s|8192|2|40|orders|7|7|%[6]d\nmain|0|%[1]d|%[2]s|8192|2|41||0|0|%[7]d\nmain|1|%[3]d|%[4]s|8192|2|41||7|7|%[8]d\nmain|1|%[3]d|%[4]s|8192|2|42||0|0|%[9]d",
+				a.ObjectID, a.Path, b.ObjectID, b.Path, a.FragmentIDs[0], a.FragmentIDs[1], a.FragmentIDs[2], b.FragmentIDs[0], b.FragmentIDs[1]),
 			`SELECT object_id, kind, state, byte_extent, relative_path FROM gc_candidates`:                                    fmt.Sprintf("%d|kv|sealed|4096|%s", one.ObjectID, one.Path),
 			`SELECT object_id, deletion_generation, claim_state, outcome, error, object_state, relative_path FROM gc_intents`: fmt.Sprintf("%d|1|claimed|||gc_claimed|%s", two.ObjectID, two.Path),
 			`SELECT position, contribution_role, logical_factor_id FROM representation_entries ORDER BY 1`:                    fmt.Sprintf("0|base|%d\n1|base|%d\n2|update|%d", a.ObjectID, b.ObjectID, s.Generations[2].ObjectID),
