@@ -101,7 +101,7 @@ func settingRows(c *conn) [][]row.Value {
 		i := slices.IndexFunc(rows, func(r []row.Value) bool { return r[0].Bytes() == name })
 		if i < 0 {
 			add(name, fixed[name], "store")
-		} else if name == "shards" {
+		} else if name == "shards" || name == "index_catchup" {
 			rows[i] = []row.Value{row.TextValue(name), row.TextValue(fixed[name]), row.TextValue("store")}
 		}
 	}

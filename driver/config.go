@@ -59,6 +59,12 @@ type Config struct {
 	// background when it takes more than 4 MiB and three times what its rows do (see
 	// the package's documentation of compaction).
 	Compact string
+	// IndexCatchup is "required" or "legacy": whether the store keeps account of how far
+	// its indexes have caught up with compactions, by which log files are let go of.
+	// "legacy" makes a store that does not, and keeps them all; "required" begins with
+	// it in such a store, for good. "" is required for a new store, and otherwise what
+	// the store does.
+	IndexCatchup string
 	// Shards is the number of logs, 1 to 64, fixed when the store is made; 0
 	// means 1 then, and as many as there are when the store exists.
 	Shards int
@@ -137,6 +143,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.GenerationSize == 0 {
 		c.GenerationSize = defaultGenerationSize
+	}
+	if c.IndexCatchup == "" {
+		c.IndexCatchup = "required"
 	}
 	if c.Shards == 0 {
 		c.Shards = 1

@@ -40,6 +40,8 @@ and what is legal; names of later versions are refused as "not yet available".
 	                 than its rows; off
 	memory_budget    bytes, KiB, MiB, GiB, from 1MiB on; see below      the machine's
 	shards           1 to 64 logs, fixed when the store is made         1
+	index_catchup    required; legacy: a store that keeps no positions  required
+	                 of indexes, and so all files of its log
 	resident         all, keys: of tables made without the option       all
 	pushdown         on; off: SQLite compares and sorts whole tables    on
 	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
@@ -62,10 +64,12 @@ foreign_keys(…). _sync, _synchronous and _pragma=synchronous(…) stand for sy
 of them, or one and sync, that differ are an error. Pragmas about files of
 SQLite's own, such as journal_mode, are accepted and ignored.
 
-The keys sync, generation_size, compact, memory_budget and shards belong to the engine,
-which all opens of a directory in a process share. In the first open a missing
-key stands for its default, or for the shards the store has. A later one that gives another
-value is refused; one that leaves the key out takes what is in effect.
+The keys sync, generation_size, compact, memory_budget, shards and index_catchup belong
+to the engine, which all opens of a directory in a process share. In the first open a
+missing key stands for its default, or for the shards and the index_catchup that the
+store has. A later one that gives another value is refused; one that leaves the key out
+takes what is in effect. index_catchup=required given for a store that was made with
+legacy begins to keep positions, for good; that is refused once it has been compacted.
 
 # Transactions
 

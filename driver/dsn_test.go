@@ -109,7 +109,7 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?at=", false, []string{"at", "branch point"}},
 		{"?at=x", false, []string{"at=x", "in memory"}},
 		{"d?compact=yes", false, []string{"compact", "auto or off"}},
-		{"d?index_catchup=required", true, []string{"index_catchup"}},
+		{"d?index_catchup=optional", false, []string{"index_catchup", "required or legacy"}},
 		{"d?resident=some", false, []string{"resident", "all", "keys"}},
 		{"d?memory_budget=0", false, []string{`memory_budget="0"`, "bytes, KiB, MiB or GiB", "whole", "1MiB"}},
 		{"d?memory_budget=", false, []string{"memory_budget", "MiB"}},

@@ -89,6 +89,8 @@ func wrapError(op string, err error) error {
 		return coded(op, ErrCantOpen, err, "mode=rwc creates one")
 	case errors.Is(err, engine.ErrShards):
 		return coded(op, ErrMisuse, err, "the number is fixed when the store is made: leave the key shards out")
+	case errors.Is(err, engine.ErrIndexCatchup):
+		return coded(op, ErrMisuse, err, "leave the key index_catchup out to open the store as it is")
 	case errors.Is(err, engine.ErrClosed):
 		return coded(op, ErrMisuse, err, "")
 	case errors.Is(err, engine.ErrLocked):

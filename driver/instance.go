@@ -165,7 +165,8 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 		GenerationSize: full.GenerationSize,
 		Sync:           syncMode(full.Sync),
 		NoCompaction:   full.Compact == "off",
-		Shards:         cfg.Shards, // 0: as many as there are
+		Shards:         cfg.Shards,       // 0: as many as there are
+		IndexCatchup:   cfg.IndexCatchup, // "": as there is
 		Events:         inst.events.publish,
 	})
 	if err != nil {
@@ -173,6 +174,9 @@ func (inst *instance) open(ctx context.Context, cfg Config) error {
 	}
 	if n, err := strconv.Atoi(store.Settings()["shards"]); err == nil {
 		full.Shards = n
+	}
+	if mode := store.Settings()["index_catchup"]; mode != "" {
+		full.IndexCatchup = mode
 	}
 	inst.cfg, inst.store, inst.tables = full, store, newTableCache(store)
 	inst.state = instanceOpen

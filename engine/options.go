@@ -47,6 +47,12 @@ type Options struct {
 	// made; 0 means 1 then and later as many as there are. With several logs
 	// their syncs go on side by side.
 	Shards int
+	// IndexCatchup says whether the positions of indexes are maintained, by which
+	// generations are retired: "required", or "legacy" for a new store in which they are
+	// not and nothing is ever retired. "" is required for a new store, and what an
+	// existing one has. "required" activates them in a legacy timeline, for good, which
+	// the catalog refuses once it has been compacted.
+	IndexCatchup string
 	// MemoryBudget bounds the estimate of what the tables take, in bytes; 0 is no
 	// bound. BudgetSource is where it is from, for messages.
 	MemoryBudget int64
@@ -123,6 +129,8 @@ func (o Options) Validate() error {
 		return errors.New("engine: Options.ReadOnly goes with neither Create nor Memory")
 	case o.MemoryBudget < 0:
 		return fmt.Errorf("engine: Options.MemoryBudget is %d: must not be negative", o.MemoryBudget)
+	case o.IndexCatchup != "" && o.IndexCatchup != indexCatchupRequired && o.IndexCatchup != indexCatchupLegacy:
+		return fmt.Errorf("engine: Options.IndexCatchup is %q: must be %s or %s", o.IndexCatchup, indexCatchupRequired, indexCatchupLegacy)
 	case o.Sync < SyncFull || o.Sync > SyncOff:
 		return fmt.Errorf("engine: Options.Sync is %d: must be SyncFull, SyncNormal or SyncOff", o.Sync)
 	case o.Shards < 0 || o.Shards > MaxShards:

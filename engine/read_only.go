@@ -103,7 +103,10 @@ func openReader(ctx context.Context, o Options) (_ *Store, err error) {
 		}
 		return nil, err
 	}
-	s.settings = rd.view.state.Settings
+	if _, err := s.settleCatchup(ctx, &rd.view.state); err != nil {
+		return nil, err
+	}
+	s.settings = settingsOf(&rd.view.state)
 	if n := len(rd.view.state.Shards); o.Shards != 0 && o.Shards != n {
 		return nil, fmt.Errorf("%w: shards is %d, the store was made with %d", ErrShards, o.Shards, n)
 	}

@@ -282,7 +282,7 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 		return catalog.State{}, fmt.Errorf("engine: %w", err)
 	}
 	if s.opts.Create {
-		state, err = cat.Initialize(ctx, catalog.Creation{Shards: s.opts.Shards, GenerationSize: s.opts.GenerationSize})
+		state, err = cat.Initialize(ctx, catalog.Creation{Shards: s.opts.Shards, GenerationSize: s.opts.GenerationSize, IndexCatchup: s.opts.IndexCatchup})
 	}
 	if err == nil && (!s.opts.Create || s.opts.Timeline != catalog.MainTimeline) {
 		state, err = cat.StateOf(ctx, s.opts.Timeline)
@@ -290,13 +290,16 @@ func (s *Store) openCatalog(ctx context.Context) (catalog.State, error) {
 	if err != nil {
 		return catalog.State{}, fmt.Errorf("engine: %w", err)
 	}
+	if state, err = s.settleCatchup(ctx, &state); err != nil {
+		return catalog.State{}, err
+	}
 	if n := len(state.Shards); s.opts.Shards != 0 && s.opts.Shards != n {
 		return catalog.State{}, fmt.Errorf("%w: shards is %d, the store was made with %d", ErrShards, s.opts.Shards, n)
 	}
 	if s.lineage, err = cat.Lineage(ctx); err != nil {
 		return catalog.State{}, fmt.Errorf("engine: %w", err)
 	}
-	s.id, s.settings = cat.Info().Identity, state.Settings
+	s.id, s.settings = cat.Info().Identity, settingsOf(&state)
 	return state, nil
 }
 

@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 // TestDSNRefusals opens with keys that are wrong or not yet available.
 func TestDSNRefusals(t *testing.T) {
 	dir := t.TempDir()
-	for _, opt := range []string{"nonsense=1", "mode=zz", "mode=ro", "sync=yes", "sync=full&_sync=off", "shards=65", "resident=some", "timeline=x", "at=b", "ephemeral=1", "foreign_keys=maybe", "busy_timeout=x", "txlock=maybe", "generation_size=many", "mode=rwc&mode=rwc", "migrations=x", "compact=on", "memory_budget=1MB", "index_catchup=legacy"} {
+	for _, opt := range []string{"nonsense=1", "mode=zz", "mode=ro", "sync=yes", "sync=full&_sync=off", "shards=65", "resident=some", "timeline=x", "at=b", "ephemeral=1", "foreign_keys=maybe", "busy_timeout=x", "txlock=maybe", "generation_size=many", "mode=rwc&mode=rwc", "migrations=x", "compact=on", "memory_budget=1MB", "index_catchup=never"} {
 		db, err := sql.Open("tidemark", filepath.Join(dir, "s")+"?"+opt)
 		if err == nil {
 			err = db.Ping()
