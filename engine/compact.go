@@ -67,7 +67,7 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	if err := s.repoint(ctx, c, made.fresh); err != nil && s.refusal() == nil {
 		// Rows go on being read where they were, and the replaced files stay. The end
 		// of ctx is not the end of it: the compactor goes on.
-		s.compactor.left = &repointing{c, made.fresh}
+		s.compactor.left = &repointing{cut: c, files: made.fresh}
 		s.compactor.signal()
 	}
 	var wrote int64

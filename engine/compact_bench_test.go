@@ -109,7 +109,6 @@ func BenchmarkCommitBesideCompaction(b *testing.B) {
 // in a hundred was changed: all of it, and what changed, which is looked for in the base
 // when there is no primary index of it.
 func BenchmarkCompactUpdates(b *testing.B) {
-	keepBases(b)
 	for _, resident := range []Resident{ResidentAll, ResidentKeys} {
 		for _, whole := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/whole=%t", resident, whole), func(b *testing.B) {

@@ -21,7 +21,6 @@ import (
 // Tables that are large for what changes of them: rows are superseded in files that
 // are kept, in all patterns, and files that are too dead or too many go.
 func TestCompactKeepsModel(t *testing.T) {
-	keepBases(t)
 	var partly, rewritten, kept int
 	rapid.Check(t, func(rt *rapid.T) {
 		o := Options{Dir: tempDir(t), FS: vfs.NewMem(), GenerationSize: 2 << 10, Shards: rapid.IntRange(1, 2).Draw(rt, "shards"), NoCompaction: true, Create: true, Events: nothingFails(t)}
@@ -112,7 +111,6 @@ func TestCompactKeepsModel(t *testing.T) {
 
 // Of a table of which one row in a hundred changed, about one in a hundred is written.
 func TestCompactWritesWhatChanged(t *testing.T) {
-	keepBases(t)
 	for _, resident := range []Resident{ResidentAll, ResidentKeys} {
 		t.Run(resident.String(), func(t *testing.T) { compactWritesWhatChanged(t, resident) })
 	}
@@ -152,7 +150,6 @@ func compactWritesWhatChanged(t *testing.T, resident Resident) {
 // A table that grows is not written again, however often the log is compacted for
 // another one's sake.
 func TestCompactLeavesWhatGrows(t *testing.T) {
-	keepBases(t)
 	s := openStore(t, Options{FS: vfs.NewMem(), GenerationSize: 8 << 10, NoCompaction: true, Sync: SyncOff, Events: nothingFails(t)})
 	wait(t, s, update(t, s, all(createTable("log"), createTable("t"), manyRows("t", 20, "t"))))
 	var wrote, rows int64
@@ -182,7 +179,6 @@ func TestCompactLeavesWhatGrows(t *testing.T) {
 
 // The same rows changed over and over: what the files take stays within bounds.
 func TestCompactSteadyState(t *testing.T) {
-	keepBases(t)
 	const rows, size, floor = 2000, 100, 8 << 10
 	s := openStore(t, Options{FS: vfs.NewMem(), GenerationSize: 16 << 10, CompactFloor: floor, NoCompaction: true, Sync: SyncOff, Events: nothingFails(t)})
 	wait(t, s, update(t, s, all(createTable("t"), manyRows("t", rows, "t"))))
@@ -228,7 +224,6 @@ func TestCompactSteadyState(t *testing.T) {
 // What is left of garbage is a reason to write the base anew only for somebody who
 // asks.
 func TestCompactThoroughly(t *testing.T) {
-	keepBases(t)
 	for _, thorough := range []bool{false, true} {
 		t.Run(fmt.Sprint(thorough), func(t *testing.T) {
 			s := openStore(t, Options{FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)})
@@ -256,7 +251,6 @@ func TestCompactThoroughly(t *testing.T) {
 // Rows that are not read from the base yet move before it is compacted again, or all
 // rows do.
 func TestCompactBehindAFailedMove(t *testing.T) {
-	keepBases(t)
 	f := vfs.NewFault(vfs.NewMem())
 	s := openStore(t, Options{FS: f, GenerationSize: 4 << 10, NoCompaction: true})
 	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 300, "k"))))
@@ -265,7 +259,7 @@ func TestCompactBehindAFailedMove(t *testing.T) {
 	wait(t, s, update(t, s, put("k", 1, 1, "x")))
 	c, err := s.compactable(t.Context(), 0)
 	must(t, err)
-	s.compactor.left = &repointing{c, s.base}
+	s.compactor.left = &repointing{cut: c, files: s.base}
 	<-s.compactor.turn
 	f.Fail(vfs.Rule{Kinds: vfs.OpOpenRead, Sticky: true})
 	if mode := s.finishMoving(t.Context(), compactMode{}); !mode.whole {
@@ -318,7 +312,6 @@ func (p *testPlacer) places(ctx context.Context, table TableID, rowids []int64, 
 // What a primary index knows is not read through; one that fails is none, and one that
 // says what is not so is found out before anything is published.
 func TestCompactWithPlaces(t *testing.T) {
-	keepBases(t)
 	for name, c := range map[string]struct {
 		placer testPlacer
 		refuse string
@@ -403,7 +396,6 @@ func TestByteRate(t *testing.T) {
 
 // What is moved is charged: all that is written, and what is read for it.
 func TestCompactIsRated(t *testing.T) {
-	keepBases(t)
 	s := openStore(t, Options{FS: vfs.NewMem(), NoCompaction: true})
 	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 400, "k"))))
 	var moved time.Duration
@@ -436,7 +428,6 @@ func TestCompactIsRated(t *testing.T) {
 
 // A table in several files that fit in one goes there when somebody asks.
 func TestCompactIntoOneFile(t *testing.T) {
-	keepBases(t)
 	s := openStore(t, Options{FS: vfs.NewMem(), NoCompaction: true, Events: nothingFails(t)})
 	wait(t, s, update(t, s, all(createTable("t"), manyRows("t", 300, "t"))))
 	for n, want := range []int{1, 2, 1} {

@@ -122,6 +122,7 @@ func (s *Store) removable() {
 type repointing struct {
 	cut   *cut
 	files []*baseFile // those that were written
+	tried bool        // once more; the next compaction has to do it
 }
 
 // repointLeft goes on where a compaction left off.
@@ -133,15 +134,18 @@ func (s *Store) repointLeft() {
 		return // another one has done it, or will
 	}
 	left := s.compactor.left
-	if left == nil {
+	if left == nil || left.tried {
+		return
+	}
+	left.tried = true
+	if err := s.repoint(s.untilClose, left.cut, left.files); err != nil {
+		if s.untilClose.Err() == nil {
+			s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
+		}
 		return
 	}
 	s.compactor.left = nil
-	if err := s.repoint(s.untilClose, left.cut, left.files); err != nil && s.untilClose.Err() == nil {
-		s.event(Event{Kind: EventBackgroundFailed, Err: fmt.Errorf("engine: reading rows from the base: %w", err)})
-	} else if err == nil {
-		s.mu.Lock()
-		s.compactor.behind = true // what rows were read from until now may go
-		s.mu.Unlock()
-	}
+	s.mu.Lock()
+	s.compactor.behind = true // what rows were read from until now may go
+	s.mu.Unlock()
 }

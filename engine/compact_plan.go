@@ -40,9 +40,6 @@ const (
 	idleShare = 10
 )
 
-// keepsBase: the catalog takes a base of which files are kept.
-var keepsBase = false
-
 // compactMode is what a compaction is for.
 type compactMode struct {
 	thorough bool // somebody asked for it: what is left of garbage is worth more
@@ -115,7 +112,7 @@ func (s *Store) planBase(ctx context.Context, c *cut, mode compactMode) (_ *base
 	base := s.base
 	gens, steps := s.replacedBy(c.lsn)
 	s.mu.Unlock()
-	if len(base) == 0 || mode.whole || !keepsBase {
+	if len(base) == 0 || mode.whole {
 		p.all()
 	} else {
 		defer func() {
