@@ -255,3 +255,5 @@ func (l *log) reopen() {
 		}
 	})
 }
+
+func setOf(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }

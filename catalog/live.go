@@ -168,3 +168,33 @@ func decodeDeleted(text []byte) (*roaring.Bitmap, error) {
 	}
 	return b, nil
 }
+
+// wholeLive gives entries of whole objects what another entry of the same blob says of
+// its fragments, if all of their rows are live there.
+func wholeLive(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, entries []entryRow) error {
+	for i := range entries {
+		var found []entryRow
+		if err := sqlx.SelectContext(ctx, q, &found, `SELECT e.chunk_id, e.position, e.logical_factor_id, e.blob_id, e.contribution_role, e.contribution, e.digest
+			FROM manifest_entries e WHERE e.blob_id = ? AND e.contribution_role = 'base' ORDER BY e.chunk_id, e.position`, entries[i].BlobID); err != nil {
+			return err
+		}
+		var rows []liveRow
+		if err := sqlx.SelectContext(ctx, q, &rows, `SELECT `+liveColumns+` FROM manifest_entries e
+			JOIN entry_fragments f ON f.chunk_id = e.chunk_id AND f.position = e.position
+			WHERE e.blob_id = ? AND e.contribution_role = 'base' ORDER BY f.chunk_id, f.position, f.ordinal`, entries[i].BlobID); err != nil {
+			return err
+		}
+		attachLive(found, rows)
+		for j := range found {
+			e := &found[j]
+			if err := checkDigest("manifest entry of factor", e.FactorID, e.Digest, e.digest(identity)); err != nil {
+				return err
+			}
+			if len(e.live) > 0 && !e.partial() && bytes.Equal(e.Contribution, entries[i].Contribution) {
+				entries[i].live = e.live
+				break
+			}
+		}
+	}
+	return nil
+}

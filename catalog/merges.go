@@ -166,8 +166,9 @@ func (r *mergeRow) verify(identity [16]byte, outputs []mergeOutput) error {
 // RetainMerge looks for the base that another timeline made of exactly what the
 // head of this one is made of, and roots its objects for a running job, in one
 // transaction: from then on nothing can take them away until the job ends. The files
-// are in the order of the base, each with what it contributes; [Base] takes them like
-// objects of one's own. Without such a base, or when the head moved, ok is false and
+// are in the order of the base, each with what it contributes, also by fragments where
+// an entry of another timeline still says so; [Base] takes them like new objects of
+// one's own. Without such a base, or when the head moved, ok is false and
 // nothing was written. One that is not whole any more is an [ErrNotAcquirable].
 func (c *Catalog) RetainMerge(ctx context.Context, r MergeRequest, jobID int64) (files []BaseFile, ok bool, err error) {
 	const op = "retain-merge"
@@ -233,6 +234,9 @@ func (c *Catalog) retainMerge(ctx context.Context, tx *writeTx, r *MergeRequest,
 		if _, err := tx.ExecContext(ctx, `INSERT INTO owner_objects(owner_id, object_id, purpose) VALUES (?, ?, 'cache') ON CONFLICT DO NOTHING`, owner, o.ObjectID); err != nil {
 			return nil, fmt.Errorf("owner_objects: %w", err)
 		}
+	}
+	if err := wholeLive(ctx, tx, identity, base); err != nil {
+		return nil, err
 	}
 	files, lsn, err := baseFiles(ctx, tx, identity, base)
 	if err == nil && lsn != head.LSN {
