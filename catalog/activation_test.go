@@ -85,3 +85,17 @@ func TestLegacy(t *testing.T) {
 		t.Errorf("%+v", now.Timeline)
 	}
 }
+
+// TestLegacyRetiresNothing: not even a generation without a record that anybody could
+// ask for.
+func TestLegacyRetiresNothing(t *testing.T) {
+	c, _ := newStore(t, Creation{IndexCatchup: "legacy"})
+	l := newLog(t, c)
+	l.schema, l.tables = schemaOfIndexes(1), []TableRecords{}
+	l.publish(l.rotateMany(2)...)
+	l.publishBase(l.stateNow().Timeline, l.first(2, 1))
+	a := l.mustInstall(l.indexes(l.covering(l.segmentJob(), refA)))
+	if len(a.Retired) != 0 || len(l.stateNow().Retained) != 2 {
+		t.Errorf("retired %v", a.Retired)
+	}
+}

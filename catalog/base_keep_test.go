@@ -46,8 +46,10 @@ func TestIncrementalRefusals(t *testing.T) {
 		"vectors missing":        {CodeFragment, func(b *Base) { b.Objects[3].Deleted = b.Objects[3].Deleted[:2] }},
 		"fragment sums":          {CodeSum, func(b *Base) { b.Objects[0].Live[1].Sum = element(7) }},
 		"short sum":              {CodeEncoding, func(b *Base) { b.Objects[0].Live[1].Sum = []byte{1} }},
-		"sum of same rows":       {CodeSum, func(b *Base) { b.Objects[3].Live[0].Sum, b.Objects[3].Live[2].Sum = b.Objects[3].Live[2].Sum, b.Objects[3].Live[0].Sum }},
-		"sum of all":             {CodeSum, func(b *Base) { b.Objects[0].Sum = element(9); b.Objects[0].Live[0].Sum = element(9) }},
+		"sum of same rows": {CodeSum, func(b *Base) {
+			b.Objects[3].Live[0].Sum, b.Objects[3].Live[2].Sum = b.Objects[3].Live[2].Sum, b.Objects[3].Live[0].Sum
+		}},
+		"sum of all": {CodeSum, func(b *Base) { b.Objects[0].Sum = element(9); b.Objects[0].Live[0].Sum = element(9) }},
 	} {
 		b := job
 		b.base.Steps = append([]ShardGeneration{}, job.base.Steps...)
