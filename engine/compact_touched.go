@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -24,10 +25,9 @@ func (s *Store) replacedBy(lsn LSN) (gens []*generation, steps []catalog.ShardGe
 			newest[g.info.Shard] = max(newest[g.info.Shard], g.number)
 		}
 	}
-	for _, sh := range s.shards {
-		if n, ok := newest[sh.id]; ok {
-			steps = append(steps, catalog.ShardGeneration{ShardID: int64(sh.id), Generation: int64(n)})
-		}
+	// A fork also has generations of its parent's shards.
+	for _, id := range slices.Sorted(maps.Keys(newest)) {
+		steps = append(steps, catalog.ShardGeneration{ShardID: int64(id), Generation: int64(newest[id])})
 	}
 	return gens, steps
 }
