@@ -266,10 +266,9 @@ func (l *pastLoad) frame(fr wal.Frame, base bool) error {
 	if err != nil {
 		return err
 	}
-	if _, found := l.t.rows.remove(d.Rowid); !found {
+	if !l.replay.removePlace(l.t, d.Rowid) {
 		return damaged(fr.Offset, "tombstone of row %d of table %q, which does not exist", d.Rowid, l.def.Name)
 	}
-	l.t.tally.rows--
 	return l.known(d.Version, fr.Offset)
 }
 

@@ -164,22 +164,28 @@ func (r *replay) tombstone(d wal.Tombstone, offset int64) error {
 	if err != nil {
 		return err
 	}
-	old, found := t.rows.remove(d.Rowid)
-	if !found {
+	remove := r.removeRow
+	if t.keys {
+		remove = r.removePlace
+	}
+	if !remove(t, d.Rowid) {
 		return damaged(offset, "tombstone of row %d of table %q, which does not exist", d.Rowid, t.def.Name)
 	}
-	t.move(d.Rowid)
-	t.tally.rows--
-	if t.keys {
-		if t.segs != nil {
-			t.segs.leave(old)
-		}
-		return nil
-	}
-	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, d.Rowid, old))
-	t.live -= liveSize(t.def, d.Rowid, old)
-	r.pos.forget(d.Table, d.Rowid)
 	return nil
+}
+
+// removeRow ends a row that is in memory, and reports whether there was one.
+func (r *replay) removeRow(t *replayTable, rowid int64) bool {
+	old, found := t.rows.remove(rowid)
+	if !found {
+		return false
+	}
+	t.move(rowid)
+	t.tally.rows--
+	t.tally.sum = t.tally.sum.Sub(r.sumOf(t, rowid, old))
+	t.live -= liveSize(t.def, rowid, old)
+	r.pos.forget(uint64(t.def.ID), rowid)
+	return true
 }
 
 // row finds the table of a row frame and makes it ready to be changed.

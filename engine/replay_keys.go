@@ -27,6 +27,20 @@ func (r *replay) setPlace(t *replayTable, rowid int64, p rowPlace) {
 	}
 }
 
+// removePlace ends a row, and reports whether there was one.
+func (r *replay) removePlace(t *replayTable, rowid int64) bool {
+	old, found := t.rows.remove(rowid)
+	if !found {
+		return false
+	}
+	t.move(rowid)
+	t.tally.rows--
+	if t.segs != nil {
+		t.segs.leave(old)
+	}
+	return true
+}
+
 // deltaPlace is delta for a row whose newest record is known.
 func (r *replay) deltaPlace(t *replayTable, d wal.Delta, old row.Record, offset int64) error {
 	was, err := parseLocator(string(old))
