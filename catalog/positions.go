@@ -21,13 +21,15 @@ func (c *cut) derive(ctx context.Context, q sqlx.QueryerContext, identity [16]by
 		segments, tables := segmentsOf(&after)
 		committed := progressOf(after.Compacted)
 		var version *catchup.Read
-		if canEarn(segments, prior, committed) {
+		was, _ := segmentsOf(&before)
+		// What an index keeps is known without a look at what was read: one that has other
+		// segments keeps nothing.
+		if canEarn(segments, catchup.Derive(was, segments, tables, prior, committed, nil), committed) {
 			var err error
 			if version, err = readVersion(ctx, q, identity, head, entries, &before, read); err != nil {
 				return err
 			}
 		}
-		was, _ := segmentsOf(&before)
 		next := catchup.Derive(was, segments, tables, prior, committed, version)
 		for _, l := range catchup.Lost(prior, next) {
 			c.lost = append(c.lost, IndexPosition{l.Index, l.Shard, int64(l.From)})
@@ -51,12 +53,12 @@ func (c *cut) derive(ctx context.Context, q sqlx.QueryerContext, identity [16]by
 	return nil
 }
 
-// canEarn reports whether any index is behind what is compacted. As a rule none is,
-// and then nobody reads what the head is made of.
-func canEarn(segments catchup.Segments, prior catchup.Positions, committed catchup.Progress) bool {
+// canEarn reports whether any index keeps less than what is compacted. As a rule none
+// does, and then nobody reads what the head is made of.
+func canEarn(segments catchup.Segments, kept catchup.Positions, committed catchup.Progress) bool {
 	for index := range segments {
 		for shard, generation := range committed {
-			if prior[index][shard] < generation {
+			if kept[index][shard] < generation {
 				return true
 			}
 		}

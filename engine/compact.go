@@ -70,6 +70,7 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 		s.compactor.left = &repointing{cut: c, files: made.fresh}
 		s.compactor.signal()
 	}
+	s.indexAfter(ctx, job)
 	var wrote int64
 	for _, f := range made.fresh {
 		if !made.shared {

@@ -10,12 +10,13 @@ import (
 
 // compactor is what compactions share.
 type compactor struct {
-	auto   bool
-	limits compactLimits
-	wake   chan struct{} // of the goroutine; holds one word
-	left   *repointing   // what has to be read from the base yet; guarded by turn
-	pins   []int64       // of readers, by owner, when the goroutine looked last; its own
-	turn   chan struct{} // holds a word while there is a compaction
+	auto      bool
+	limits    compactLimits
+	wake      chan struct{} // of the goroutine; holds one word
+	left      *repointing   // what has to be read from the base yet; guarded by turn
+	unindexed bool          // for tests: compactions write no segments; guarded by turn
+	pins      []int64       // of readers, by owner, when the goroutine looked last; its own
+	turn      chan struct{} // holds a word while there is a compaction
 
 	// Guarded by Store.mu.
 	asked  bool  // the goroutine was told
@@ -56,6 +57,7 @@ func (s *Store) compactLoop() {
 			s.compactNow()
 		}
 		s.repointLeft()
+		s.indexIfBehind()
 		pinned, err := s.reapReaders(s.untilClose)
 		swept := 0
 		if err == nil {

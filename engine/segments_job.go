@@ -71,6 +71,9 @@ func (s *Store) targetOf(name string) (func(*indexWork) bool, error) {
 // indexAfter is the step of a compaction that follows its base. The compaction is done,
 // so what fails here is left to the next one, or to a job.
 func (s *Store) indexAfter(ctx context.Context, job int64) {
+	if s.compactor.unindexed {
+		return
+	}
 	err := s.indexBase(ctx, job, nil, false, nil)
 	if err != nil && ctx.Err() == nil && s.untilClose.Err() == nil && s.refusal() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})

@@ -63,6 +63,7 @@ func newSegmentSpecimen(t *testing.T, changes bool) *segmentSpecimen {
 	var err error
 	sp.state, err = s.cat.State(context.Background())
 	must(t, err)
+	sp.state.IndexState.Segments = nil // tests write their own
 	must(t, s.Close())
 	sp.mem = cloneMem(t, r.mem)
 	x := &segmentSpecimen{specimen: sp, next: 1 << 40}

@@ -181,6 +181,7 @@ func (s *Store) start(ctx context.Context, state *catalog.State) error {
 	go s.compactLoop()
 	s.mu.Lock()
 	s.compactIfDue()
+	s.behindAtOpen(state)
 	s.mu.Unlock()
 	s.home.opened(s)
 	return nil
