@@ -47,7 +47,7 @@ var indexJobFences = []fencesOf{
 		}
 		x := s.w`, "TestCatchupRandom|TestCompactionIndexes"},
 		{"entries of deleted rows are left out", `		if x.isDeleted(at.Ordinal) {`, `		if false {`, "TestMergeLeavesOut"},
-		{"what cannot be merged is damaged", `	return s.w.s.spoilRead(s.object, err)`, `	return err`, "TestDamagedMerge"},
+		{"what cannot be merged is damaged", `	return s.w.s.spoilRead(s.object, err)`, `	return err`, "TestMergeLeavesOut"},
 	}},
 	{"segments_write.go", ".", []fence{
 		{"a segment is synced", `	if err := f.file.Sync(); err != nil {`, `	if err := error(nil); err != nil {`, "TestIndexCrash"},
@@ -63,15 +63,15 @@ var indexJobFences = []fencesOf{
 	{"segments_job.go", ".", []fence{
 		{"generations are retired", `catalog.IndexUpdate{Retire: true}`, `catalog.IndexUpdate{}`, "TestCompactionIndexes"},
 		{"what rows are read from is held", `			u.Held = append(u.Held, int64(r.object))
-`, ``, "TestRetiredAreNotRead"},
+`, ``, "TestCompactWithoutRepointing|TestRetiredAreNotRead"},
 		{"indexes are published of the base that was read", `	if !same {`, `	if false {`, "TestIndexOfAnotherBase"},
 		{"an index that was dropped is not published", `	u.Indexes = slices.DeleteFunc(u.Indexes, func(x catalog.IndexSegments) bool { return !now[x.IndexRef] })
-`, ``, "TestIndexDroppedMeanwhile"},
+`, ``, "TestIndexOfAnotherBase"},
 		{"what is left undone at open is made up for", `				s.compactor.behind = true
 				s.compactor.signal()`, `				s.compactor.signal()`, "TestIndexAtOpen"},
 	}},
 	{"compact_loop.go", ".", []fence{
-		{"what waited for rows is retired later", `		s.compactor.behind = true // what rows`, `		s.compactor.behind = false // what rows`, "TestRetiredAreNotRead"},
+		{"what waited for rows is retired later", `	s.compactor.behind = true // what rows`, `	s.compactor.behind = false // what rows`, "TestRetiredAreNotRead"},
 	}},
 	{"segments_read.go", ".", []fence{
 		{"a segment has the sealed extent", `	if size != g.Extent {`, `	if false {`, "TestDamagedSegments"},

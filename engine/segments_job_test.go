@@ -404,3 +404,88 @@ func resize(t *testing.T, m *vfs.Mem, file string, size int64) {
 	must(t, f.Truncate(size))
 	must(t, f.Close())
 }
+
+// Indexes are published of the base that was read, or not at all; an index that is gone by
+// then is not published.
+func TestIndexOfAnotherBase(t *testing.T) {
+	s := indexed(t, 40)
+	w := planOf(t, s)
+	must(t, w.run(nil))
+	wait(t, s, update(t, s, dropIndex("k_c1")))
+	must(t, s.publishIndexes(t.Context(), w))
+	for name, want := range map[string]int{"k": 1, "k_c0": 1, "k_c1": 0} {
+		if n := len(segmentsOf(t, s, name)); n != want {
+			t.Errorf("%d segments of %s", n, name)
+		}
+	}
+	if n := len(stateOf(t, s).IndexState.Segments); n != 2 {
+		t.Errorf("%d segments", n)
+	}
+	w = planOf(t, s)
+	must(t, w.run(nil))
+	wait(t, s, update(t, s, put("k", 1, 1, "changed")))
+	must(t, s.Compact(t.Context(), nil))
+	if err := s.publishIndexes(t.Context(), w); !errors.Is(err, errBaseChanged) {
+		t.Errorf("of the base before: %v", err)
+	}
+	s.compactor.unindexed = false
+	must(t, indexJob(s, ""))
+	caughtUp(t, s)
+}
+
+// What an earlier process left undone is made up for at open.
+func TestIndexAtOpen(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), GenerationSize: 4 << 10, Create: true, NoCompaction: true, Events: nothingFails(t)}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 40, "k"))))
+	s.compactor.unindexed = true
+	must(t, s.Compact(t.Context(), nil))
+	if n := len(stateOf(t, s).IndexState.Segments); n != 0 {
+		t.Errorf("%d segments", n)
+	}
+	must(t, s.Close())
+	o.NoCompaction = false
+	s, err = Open(t.Context(), o)
+	must(t, err)
+	eventually(t, "the indexes to be written", func() bool { return len(stateOf(t, s).IndexState.Segments) == 3 })
+	eventually(t, "the generations to be retired", func() bool { return len(stateOf(t, s).Retained) == 0 })
+	caughtUp(t, s)
+	checkStore(t, s)
+	must(t, s.Close())
+}
+
+// A generation that rows of the newest state are read from stays, whatever indexes say,
+// until they are read from the base.
+func TestRetiredAreNotRead(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	s := openStore(t, Options{FS: f, Shards: 1, GenerationSize: 4 << 10, NoCompaction: true})
+	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 40, "k"))))
+	s.compactor.unindexed = true
+	must(t, s.Compact(t.Context(), nil))
+	s.compactor.turn <- struct{}{}
+	s.mu.Lock()
+	held := len(stateOf(t, s).Retained)
+	for i := range s.replaced {
+		s.replaced[i].lease = noLease
+	}
+	some := len(s.replaced)
+	s.mu.Unlock()
+	job, err := s.cat.StartJob(t.Context(), JobIndex, "")
+	must(t, err)
+	must(t, s.indexBase(t.Context(), job.ID, nil, false, nil))
+	must(t, s.cat.EndJob(t.Context(), job.ID, 0, 0, nil))
+	if now := len(stateOf(t, s).Retained); some == 0 || now != held || held == 0 {
+		t.Errorf("%d generations of %d are retained, %d are read from", now, held, some)
+	}
+	s.mu.Lock()
+	for i := range s.replaced {
+		s.replaced[i].lease = 0
+	}
+	s.compactor.behind = true
+	s.mu.Unlock()
+	<-s.compactor.turn
+	s.compactor.signal()
+	eventually(t, "generations to be retired", func() bool { return len(stateOf(t, s).Retained) == 0 })
+	checkStore(t, s)
+}
