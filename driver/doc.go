@@ -216,11 +216,14 @@ the memory budget, and those that were read longest ago go first when that is sh
 # Compaction
 
 Every change of a row is appended to the log. With compact=auto it is rewritten when its
-row records take more than 4 MiB, and 4 MiB more than the last time left, and of these
-either more than three times what one record per row would take, or as much garbage as
-live rows and 64 MiB at least; also soon after an open that finds it so. Beside readers
-and writers a base of one record per row takes the place of all files up to a commit. A
-job of kind compact does it at any time. The files that are replaced stay
+row records take more than 4 MiB, and 4 MiB more than the last time left, and either of
+all records more than three times what one record per row would take, or what was
+superseded since the last time is much: 64 MiB, no less than a sixteenth of the live rows
+and no more than half of them. Beside readers and writers a base of one record per row
+takes the place of all files up to a commit. It keeps the files of the base before in
+which most is live, so that what is written is about what changed, at 64 MiB in a second
+at most. A job of kind compact does it at any time and speed; it writes all of a base anew
+of which more than a tenth is garbage. The files that are replaced stay
 while a snapshot of the process can be read from them, which the garbage collector
 finds out, and go with the last close at the latest. A compaction needs as much room
 as its output; a failed one changes nothing.
