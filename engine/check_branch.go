@@ -62,8 +62,11 @@ func (c *checker) branch(name string, known *catalog.History) error {
 	}
 	o := c.s.historyObjects()
 	defer func() { _ = o.close() }() // it was only read
-	_, err := c.s.readHistory(c.ctx, o, known, 0)
-	return about(err)
+	state, err := c.s.readHistory(c.ctx, o, known, 0)
+	if err != nil {
+		return about(err)
+	}
+	return c.segments(name, known.Base, &known.IndexState, known.Retained, state.schema)
 }
 
 // sealedBytes compares a sealed file with its content id, unless that was done.
