@@ -50,11 +50,17 @@ func (s *Store) touchedRows(ctx context.Context, gens []*generation, rate *byteR
 
 // touchedIn adds the rows of one file.
 func (s *Store) touchedIn(ctx context.Context, g *generation, rate *byteRate, touched map[TableID][]int64) error {
-	file, err := opened(g.path, s.fs.OpenRead)
+	// Of one that a restore took up again, nothing was read since the open.
+	copied := *g
+	g = &copied
+	err := s.open(g, s.fs.OpenRead)
+	file := g.file
+	if file != nil {
+		defer func() { _ = file.Close() }() // it was only read
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was only read
 	sc := wal.NewScanner(ratedReader{file, ctx, rate}, g.start, g.info.Bytes, g.salt)
 	for {
 		fr, ok := sc.Next()
