@@ -2,7 +2,10 @@ package engine
 
 import (
 	"iter"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -53,28 +56,58 @@ func (s *tableSegments) load(r *replay, t *replayTable, n *Table) (cold []int, e
 			b.add(rowid, rec)
 		}
 	}
-	for _, b := range hot {
-		built, twins, err := s.index(b, moved)
+	for i, made := range s.all(hot, moved) {
+		b := hot[i]
 		switch {
-		case err != nil:
-			if err := s.loads.without(t.def, b.ix.Name, err); err != nil {
+		case made.err != nil:
+			if err := s.loads.without(t.def, b.ix.Name, made.err); err != nil {
 				return nil, err
 			}
 			cold = append(cold, b.at)
-		case twins != [2]int64{}:
-			return nil, r.twins(n, b.ix, twins)
-		case built.Len() != n.rows.Len():
-			err := s.loads.wrong(s.indexes[b.ix.ID], "%d entries of index %q for the %d rows of its table", built.Len(), b.ix.Name, n.rows.Len())
+		case made.twins != [2]int64{}:
+			return nil, r.twins(n, b.ix, made.twins)
+		case made.tree.Len() != n.rows.Len():
+			err := s.loads.wrong(s.indexes[b.ix.ID], "%d entries of index %q for the %d rows of its table", made.tree.Len(), b.ix.Name, n.rows.Len())
 			if err := s.loads.without(t.def, b.ix.Name, err); err != nil {
 				return nil, err
 			}
 			cold = append(cold, b.at)
 		default:
-			n.indexes[b.at] = built
+			n.indexes[b.at] = made.tree
 		}
 	}
+	slices.Sort(cold)
 	return cold, nil
 }
+
+// madeIndex is what came of making an index.
+type madeIndex struct {
+	tree  *indexTree
+	twins [2]int64 // rows that are equal in it, if it is unique
+	err   error
+}
+
+// all makes some indexes, a few side by side.
+func (s *tableSegments) all(list []*indexBuilder, moved *roaring64.Bitmap) []madeIndex {
+	made := make([]madeIndex, len(list))
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+			m := &made[i]
+			m.tree, m.twins, m.err = s.index(list[i], moved)
+		}
+	}
+	var others sync.WaitGroup
+	for range min(len(list), runtime.GOMAXPROCS(0), maxLoads) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return made
+}
+
+// maxLoads is how many indexes of a table are made at a time.
+const maxLoads = 4
 
 // index makes an index of the entries of its segments and of the rows that moved.
 func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *indexTree, twins [2]int64, err error) {
@@ -96,10 +129,14 @@ func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *
 	others, stop := iter.Pull(b.s.All())
 	defer stop()
 	other, more := others()
-	m := segment.NewMerge(readers, func(fragment uint64, ordinal uint32) bool {
+	live := func(fragment uint64, ordinal uint32) bool {
 		x := s.loads.fragments[fragment]
 		return x != nil && x.covered && s.loads.isLive(fragment, ordinal)
-	})
+	}
+	if s.loads.whole(readers) {
+		live = nil
+	}
+	m := segment.NewMerge(readers, live)
 	some := !moved.IsEmpty()
 	for n := 0; m.Next(); n++ {
 		if n%baseFlush == 0 {
@@ -133,9 +170,22 @@ func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *
 	return keys.Keys(), twins, nil
 }
 
+// whole reports whether all entries of some segments stand for rows of the base.
+func (l *segmentLoads) whole(readers []*segment.Reader) bool {
+	for _, r := range readers {
+		for _, id := range r.Header().Fragments {
+			if x := l.fragments[id]; x == nil || !x.covered || deleted(x.want, x.at) != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // entryBefore is the entry of a unique index before the one at hand.
 type entryBefore struct {
-	entry string
+	key   string
+	rowid int64
 	null  bool
 	some  bool
 }
@@ -143,14 +193,12 @@ type entryBefore struct {
 // equals reports whether an entry's key is that of the one before, with the rows of
 // both, the later one first; then it takes its place.
 func (b *entryBefore) equals(entry string, null bool, twins *[2]int64) bool {
-	if b.some && !null && !b.null {
-		key, rowid := splitEntry(entry)
-		if last, other := splitEntry(b.entry); key == last {
-			*twins = [2]int64{max(rowid, other), min(rowid, other)}
-			return true
-		}
+	key, rowid := splitEntry(entry)
+	if b.some && !null && !b.null && key == b.key {
+		*twins = [2]int64{max(rowid, b.rowid), min(rowid, b.rowid)}
+		return true
 	}
-	b.entry, b.null, b.some = entry, null, true
+	b.key, b.rowid, b.null, b.some = key, rowid, null, true
 	return false
 }
 

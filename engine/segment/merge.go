@@ -23,6 +23,7 @@ type Merge struct {
 	kind    Kind
 	rg      Range
 	heap    []*mergeSource // the least entry first
+	several bool           // there is more than one, which may have what another has
 	begun   bool
 	lastRow int64 // of the entry before
 	lastKey string
@@ -48,7 +49,7 @@ func NewMerge(readers []*Reader, live func(fragment uint64, ordinal uint32) bool
 
 // NewMergeRange is NewMerge for the entries of a range, which Split returned.
 func NewMergeRange(readers []*Reader, live func(fragment uint64, ordinal uint32) bool, rg Range) *Merge {
-	m := &Merge{live: live, rg: rg}
+	m := &Merge{live: live, rg: rg, several: len(readers) > 1}
 	for _, r := range readers {
 		h, first := &r.header, &readers[0].header
 		if h.Kind != first.Kind || h.Table != first.Table || h.Index != first.Index {
