@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -82,11 +81,8 @@ func (r *recovery) loadBase() error {
 	if err := r.loadSegments(); err != nil {
 		return err
 	}
-	for _, f := range oldestFirst(r.base) {
-		p.slot = f.slot
-		if err := r.baseRows(f); err != nil {
-			return err
-		}
+	if err := r.baseRows(); err != nil {
+		return err
 	}
 	p.lsn, p.pos = r.from, new(positions)
 	for _, t := range p.tables {
@@ -136,86 +132,6 @@ func (f *baseLog) stopped(sc *wal.Scanner) error {
 		return &CorruptError{File: f.path, Offset: f.stop.Offset, Reason: "no footer in a file of the base"}
 	}
 	return corruptOrRead(f.path, f.stop)
-}
-
-// baseRows replays the rows of one file of the base and holds its footer against what
-// was replayed, and against the catalog.
-func (r *recovery) baseRows(f *baseLog) error {
-	sc := wal.NewScanner(f.file, f.start, f.allocated, f.salt)
-	for n := 0; f.seal == nil; n++ {
-		if x, to := f.jump(r.loads, sc.Offset()); x != nil {
-			if err := f.over(x); err != nil {
-				return corruptIn(f.path, sc.Offset(), err)
-			}
-			r.sizes.add(TableID(f.want.Fragments[x.at].TableID), to-x.first.Offset)
-			sc = wal.NewScanner(f.file, to, f.allocated, f.salt)
-			continue
-		}
-		fr, ok := sc.Next()
-		if !ok {
-			return f.stopped(sc)
-		}
-		if r.ended != nil && n%baseFlush == 0 {
-			if err := r.ended(); err != nil {
-				return err
-			}
-		}
-		if err := r.baseFrame(f, fr); err != nil {
-			return corruptIn(f.path, fr.Offset, err)
-		}
-		f.end = fr.End()
-	}
-	r.read += f.end
-	if err := f.matches(); err != nil {
-		return &CorruptError{File: f.path, Offset: f.end, Reason: err.Error()}
-	}
-	if err := r.replay.baseEnd(f, r.loads); err != nil {
-		return corruptIn(f.path, f.end, err)
-	}
-	return nil
-}
-
-func (r *recovery) baseFrame(f *baseLog, fr wal.Frame) error {
-	switch fr.Kind {
-	case wal.KindSchema:
-		if f.cursor.at >= 0 {
-			return damaged(fr.Offset, "a schema behind rows of the base")
-		}
-		f.schema++
-		_, err := wal.DecodeSchema(fr)
-		return err
-	case wal.KindPut:
-		ids, _, err := wal.CutPut(fr)
-		if err != nil {
-			return err
-		}
-		r.sizes.frame(fr.Kind, []byte(fr.Payload[:min(len(fr.Payload), binary.MaxVarintLen64)]), fr.End()-fr.Offset)
-		dead, err := f.cursor.row(ids, fr.Offset)
-		if err != nil {
-			return err
-		}
-		f.passed(fr, dead)
-		if dead {
-			return nil
-		}
-		m, err := wal.DecodePut(fr)
-		if err != nil {
-			return err
-		}
-		r.replay.size = uint32(fr.End() - fr.Offset)
-		return r.replay.baseRow(m, fr.Offset, r.loads.fragment(f))
-	case wal.KindSeal:
-		if err := f.cursor.left(fr.Offset); err != nil {
-			return err
-		}
-		m, err := wal.DecodeSeal(fr)
-		if err != nil {
-			return err
-		}
-		f.seal = &m
-		return nil
-	}
-	return damaged(fr.Offset, "a %s in a base", fr.Kind)
 }
 
 // passed notes where the rows of the fragment at hand are.

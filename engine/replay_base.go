@@ -1,7 +1,5 @@
 package engine
 
-import "github.com/tidemarkdb/tidemark/engine/wal"
-
 // begin lets the replay start from the schema of a base, before any row.
 func (r *replay) begin(s *Schema) {
 	r.defs, r.tables, r.last = s, make([]*replayTable, len(s.tables)), nil
@@ -11,22 +9,31 @@ func (r *replay) begin(s *Schema) {
 }
 
 // baseRow replays a row of a base: of rows that are not superseded, no two are of one.
-// x is its fragment when the base is loaded with segments.
-func (r *replay) baseRow(p wal.Put, offset int64, x *baseFragment) error {
-	t, err := r.row(p.Table, p.Version, offset)
+func (r *replay) baseRow(b *baseRow) error {
+	t, err := r.row(b.Table, b.Version, b.offset)
 	if err != nil {
 		return err
 	}
-	if x != nil && x.skipped {
-		return damaged(offset, "row %d of table %q, which its index segments do not have", p.Rowid, t.def.Name)
+	if n, _ := b.Rec.Columns(); n > len(t.def.Columns) {
+		return damaged(b.offset, "row %d of table %q has %d columns", b.Rowid, t.def.Name, n)
 	}
-	t.tracks = x != nil && t.segs != nil && (!x.covered || t.segs.primary)
+	if b.part.isSkipped() {
+		return damaged(b.offset, "row %d of table %q, which its index segments do not have", b.Rowid, t.def.Name)
+	}
+	t.tracks = b.part != nil && t.segs != nil && (!b.part.covered || t.segs.primary)
 	before := t.tally.rows
-	if err := r.put(p, offset); err != nil {
-		return err
+	if t.keys {
+		r.setPlace(t, b.Rowid, rowPlace{kind: filed, slot: r.slot, off: b.offset, size: b.size})
+	} else {
+		t.move(b.Rowid)
+		if _, found := t.rows.set(b.Rowid, b.Rec, blockAt(r.slot, b.offset)); !found {
+			t.tally.rows++
+		}
+		t.tally.sum = t.tally.sum.Add(b.sum)
+		t.live += liveSize(t.def, b.Rowid, b.Rec)
 	}
 	if t.tally.rows == before {
-		return damaged(offset, "row %d of table %q is in the base twice", p.Rowid, t.def.Name)
+		return damaged(b.offset, "row %d of table %q is in the base twice", b.Rowid, t.def.Name)
 	}
 	return nil
 }

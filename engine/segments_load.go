@@ -321,14 +321,16 @@ func (l *segmentLoads) fragmentOf(f *catalog.BaseFile, at int) *baseFragment {
 
 func (x *baseFragment) isSkipped() bool { return x != nil && x.skipped }
 
-// jump tells where the reading of a base file goes on behind rows that came from a
-// primary segment, if they begin at an offset.
-func (f *baseLog) jump(l *segmentLoads, offset int64) (x *baseFragment, to int64) {
-	for at := max(f.cursor.at, 0); l != nil && at < len(f.want.Fragments); at++ {
-		x := l.fragmentAt(f, at)
-		if x.isSkipped() && x.found > 0 && x.first.Offset == offset {
-			return x, x.last.Offset + int64(x.last.Size)
+// skips are the fragments of a base file whose rows came from a primary segment, in
+// their order.
+func (l *segmentLoads) skips(f *baseLog) (list []*baseFragment) {
+	if l == nil {
+		return nil
+	}
+	for at := range f.want.Fragments {
+		if x := l.fragmentAt(f, at); x.isSkipped() && x.found > 0 {
+			list = append(list, x)
 		}
 	}
-	return nil, 0
+	return list
 }
