@@ -12,8 +12,8 @@ var branchFences = []fencesOf{
 	{"../catalog/history.go", "../catalog", []fence{
 		{"a history has the digest of what selects it", `	if err := checkSelectors(ctx, q, identity, representationID); err != nil {`, `	if err := error(nil); err != nil {`, "TestBranchPointDamage"},
 		{"a history is of sealed generations", `		case g.State != GenerationSealed:`, `		case false:`, "TestContradictingHistory"},
-		{"a history is of its world's commits", `, g.LastLSN > h.LSN:`, `:`, "TestContradictingHistory"},
-		{"a history is behind its base", `		case g.FirstLSN <= h.BaseLSN, `, `		case `, "TestContradictingHistory"},
+		{"a history is of its world's commits", ` || g.LastLSN > h.LSN):`, `):`, "TestContradictingHistory"},
+		{"a history is behind its base", `(g.FirstLSN <= h.BaseLSN || `, `(`, "TestContradictingHistory"},
 		{"a history goes forward", `		case g.Generation <= last[g.ShardID]:`, `		case false:`, "TestContradictingHistory"},
 		{"a history has the digests of its shards", `		if err := checkDigest("shard", rows[i].ID, rows[i].Digest, rows[i].digest(identity)); err != nil {`, `		if err := error(nil); err != nil {`, "TestBranchPointDamage"},
 	}},

@@ -10,7 +10,7 @@ var mergeFences = []fencesOf{
 		{"a merge has its digest", `	if err := checkDigest("merge of owner", r.OwnerID, r.Digest, r.digest(identity, outputs)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCheckOfMerge"},
 	}},
 	{"../catalog/merges_keep.go", "../catalog", []fence{
-		{"nothing is kept of a part", `	if len(waiting) == 0 || len(cut.kept) > 0 {`, `	if len(waiting) == 0 {`, "TestMergeNotKept"},
+		{"nothing is kept of a part", `	if len(waiting) == 0 || !cut.shareable {`, `	if len(waiting) == 0 {`, "TestSharedMergeOfWholeBases"},
 		{"a merge goes with the last one that waits", `		WHERE NOT EXISTS (SELECT 1 FROM completed_merge_waiting WHERE cache_key = m.cache_key)
 `, `		WHERE 0
 `, "TestMergeIsEvicted"},

@@ -72,7 +72,7 @@ var publicationFences = []fencesOf{
 		{"the log is read from behind the head", `	for shardID, from := range cut.replayFrom {`, `	for shardID, from := range map[int64]int64{} {`, "TestPublish"},
 		{"the new head is rooted", `	if _, err := tx.ExecContext(ctx, ` + "`" + `INSERT INTO owner_representations(owner_id, representation_id) VALUES (?, ?)` + "`" + `, head.OwnerID, a.candidate); err != nil {`, `	if err := error(nil); err != nil {`, "TestPublish"},
 		{"the head before is let go", `	if err := a.release(ctx, tx, head, cut); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 `, ``, "TestPublish"},
 		{"a candidate is what was prepared", `	if err := a.checkCandidate(ctx, tx, head, next, cut); err != nil {`, `	if err := error(nil); err != nil {`, "TestFence"},

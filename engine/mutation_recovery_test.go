@@ -93,6 +93,6 @@ var recoveryFences = []fencesOf{
 `, ``, "TestFenceCutBySeals"},
 	}},
 	{"check.go", ".", []fence{
-		{"a check replays the log", `	if err := c.replay(r); err != nil || c.damage > 0 {`, `	if c.damage > 0 {`, "TestCheckComparesMemory"},
+		{"a check replays the log", `	if err := c.replay(r); err != nil || c.damage > 0 {`, `	if err := error(nil); c.damage > 0 {`, "TestCheckComparesMemory"},
 	}},
 }

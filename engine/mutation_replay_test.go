@@ -11,9 +11,7 @@ var replayFences = []fencesOf{
 	if !found && false {`, "TestReplayRefuses"},
 		{"a delta's base is in its file", `	if !known {`, `	if !known && false {`, "TestReplayRefuses"},
 		{"a delta follows its base", `	if d.Prev != uint64(prev) {`, `	if false {`, "TestReplayRefuses"},
-		{"a tombstone has a row", `	old, found := t.rows.remove(d.Rowid)
-	if !found {`, `	old, found := t.rows.remove(d.Rowid)
-	if !found && false {`, "TestReplayRefuses"},
+		{"a tombstone has a row", `	if !remove(t, d.Rowid) {`, `	if !remove(t, d.Rowid) && false {`, "TestReplayRefuses"},
 		{"a row has a table", `		if !ok {
 			return nil, damaged(offset, "row of`, `		if !ok {
 			return r.tables[0], nil

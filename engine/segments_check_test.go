@@ -256,6 +256,10 @@ func TestOtherSegment(t *testing.T) {
 		"index":  func(g *catalog.Segment) { g.IndexID += 5 },
 		"table":  func(g *catalog.Segment) { g.TableID += 5 },
 		"path":   func(g *catalog.Segment) { g.Path += "x" },
+		"fragment": func(g *catalog.Segment) {
+			g.Fragments = g.Fragments.Clone()
+			g.Fragments.Add(4711)
+		},
 	} {
 		g := segments[0]
 		change(&g)
