@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
@@ -39,6 +39,7 @@ type baseRow struct {
 type baseStream struct {
 	r       *recovery
 	f       *baseLog
+	whole   bool            // nothing of it is superseded
 	skips   []*baseFragment // whose rows came from a primary segment, as they lie in the file
 	sizes   tableBytes      // of all rows
 	skipped int64           // bytes that were not read
@@ -52,7 +53,8 @@ type baseStream struct {
 }
 
 func (r *recovery) newBaseStream(f *baseLog) *baseStream {
-	return &baseStream{r: r, f: f, skips: r.loads.skips(f)}
+	whole := !slices.ContainsFunc(f.known.fragments, func(x fragment) bool { return x.deleted != nil })
+	return &baseStream{r: r, f: f, whole: whole, skips: r.loads.skips(f)}
 }
 
 // baseRows replays the rows of all files of the base, and holds their footers against
@@ -222,11 +224,14 @@ func (b *baseStream) frame(fr wal.Frame) error {
 		_, err := wal.DecodeSchema(fr)
 		return err
 	case wal.KindPut:
+		if b.whole {
+			return b.row(fr)
+		}
 		ids, _, err := wal.CutPut(fr)
 		if err != nil {
 			return err
 		}
-		b.sizes.frame(fr.Kind, []byte(fr.Payload[:min(len(fr.Payload), binary.MaxVarintLen64)]), fr.End()-fr.Offset)
+		b.sizes.add(TableID(ids.Table), fr.End()-fr.Offset)
 		dead, err := f.cursor.row(ids, fr.Offset)
 		if err != nil {
 			return err
@@ -236,11 +241,10 @@ func (b *baseStream) frame(fr wal.Frame) error {
 			return nil
 		}
 		m, err := wal.DecodePut(fr)
-		if err != nil {
-			return err
+		if err == nil {
+			b.add(fr, m)
 		}
-		b.rows = append(b.rows, baseRow{m, fr.Offset, uint32(fr.End() - fr.Offset), b.sumOf(&m), b.r.loads.fragment(f)})
-		return nil
+		return err
 	case wal.KindSeal:
 		if err := f.cursor.left(fr.Offset); err != nil {
 			return err
@@ -253,6 +257,25 @@ func (b *baseStream) frame(fr wal.Frame) error {
 		return nil
 	}
 	return damaged(fr.Offset, "a %s in a base", fr.Kind)
+}
+
+// row is frame for a row of a file in which nothing is superseded.
+func (b *baseStream) row(fr wal.Frame) error {
+	m, err := wal.DecodePut(fr)
+	if err != nil {
+		return err
+	}
+	b.sizes.add(TableID(m.Table), fr.End()-fr.Offset)
+	if _, err := b.f.cursor.row(wal.RowIDs{Table: m.Table, Version: m.Version, Rowid: m.Rowid}, fr.Offset); err != nil {
+		return err
+	}
+	b.f.passed(fr, false)
+	b.add(fr, m)
+	return nil
+}
+
+func (b *baseStream) add(fr wal.Frame, m wal.Put) {
+	b.rows = append(b.rows, baseRow{m, fr.Offset, uint32(fr.End() - fr.Offset), b.sumOf(&m), b.r.loads.fragment(b.f)})
 }
 
 // sumOf is what a row adds, if its table is in memory. Tables do not change while a base

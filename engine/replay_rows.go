@@ -175,9 +175,8 @@ func (r *replayRows) merge() {
 
 // give returns the tree of all rows, after which there must be no more changes.
 func (r *replayRows) give() *rowTree {
-	if r.direct {
-		return r.tree
+	if !r.direct && len(r.late) > 0 {
+		r.merge()
 	}
-	r.merge()
 	return r.tree
 }
