@@ -32,9 +32,13 @@
 // the logs alone.
 //
 // A compaction puts a base in the place of the log up to a cut: files of one record
-// per row, without commits (base.go, compact.go). Open replays the base first. What it
-// replaced is removed when no state of the process can be read from it (lease.go,
-// collect.go).
+// per row, without commits (base.go, compact.go). It writes the rows that the log has
+// changed and keeps the files of the base before that are still good, with deletion
+// vectors (compact_plan.go). An index job then writes index segments for what is new
+// (package segment, segments_plan.go), by which generations of the log are retired: left
+// out of the head, when every index of their tables has caught up with them. Open loads
+// the base first, with the segments (base_rows.go, segments_load.go). What was replaced
+// is removed when no state of the process can be read from it (lease.go, collect.go).
 //
 // A backup copies the files that timelines and branch points need, beside writers, with
 // a catalog of its own (backup.go, restore.go).

@@ -119,8 +119,8 @@ func TestCorpus(t *testing.T) {
 	}{
 		{"direct", "", slt.Options{}, testing.Short(), false},
 		{"prepare", "", slt.Options{Prepare: true}, testing.Short(), false},
-		{"reopen", "", slt.Options{ReopenEvery: 50}, !all, false},
-		{"keys", "resident=keys&generation_size=64KiB", slt.Options{ReopenEvery: 100}, !all, true},
+		{"reopen", "generation_size=16KiB", slt.Options{ReopenEvery: 50}, !all, false},
+		{"keys", "resident=keys&generation_size=16KiB", slt.Options{ReopenEvery: 100}, !all, true},
 		{"volatile", "", slt.Options{Rewrite: volatileTable}, !all, false},
 	} {
 		t.Run(m.name, func(t *testing.T) {
