@@ -161,7 +161,9 @@ func (f *baseLog) over(x *baseFragment) error {
 	if k.start < 0 {
 		k.start = x.first.Offset
 	}
-	k.bytes = x.last.Offset + int64(x.last.Size) - k.start
+	end := x.last.Offset + int64(x.last.Size)
+	k.bytes = end - k.start
+	k.dead += end - x.first.Offset - x.bytes // what lies between its rows is superseded
 	return nil
 }
 

@@ -38,7 +38,7 @@ func baseRowsOf(t testing.TB, s *Store, state *root) map[string]string {
 				continue
 			}
 			table := state.table(x.table)
-			got, bits := tally{}, uint64(0)
+			got, bits, dead := tally{}, uint64(0), int64(0)
 			if x.deleted != nil {
 				bits = x.deleted.GetCardinality()
 				if x.deleted.Maximum() >= uint32(x.rows) {
@@ -47,6 +47,7 @@ func baseRowsOf(t testing.TB, s *Store, state *root) map[string]string {
 			}
 			must(t, r.scan(f, x, func(ordinal uint32, fr wal.Frame, ids wal.RowIDs, rec row.Record) error {
 				if x.deleted != nil && x.deleted.Contains(ordinal) {
+					dead += fr.End() - fr.Offset
 					return nil
 				}
 				if table == nil || table.def.Version != ids.Version {
@@ -61,6 +62,9 @@ func baseRowsOf(t testing.TB, s *Store, state *root) map[string]string {
 				got.sum = got.sum.Add(row.RowSum(ids.Table, ids.Rowid, table.def.columnIDs(), rec, table.def.RowidAlias, nil))
 				return nil
 			}))
+			if x.dead != dead {
+				t.Errorf("%s: fragment of table %d: %d of its %d bytes are superseded, it is said to be %d", f.path, x.table, dead, x.bytes, x.dead)
+			}
 			if want := (tally{x.live, x.liveSum}); got != want || !x.summed && x.rows > 0 || int64(bits) != x.rows-x.live {
 				t.Errorf("%s: fragment of table %d with %+v, and %d of %d deleted; it is said to have %+v", f.path, x.table, got, bits, x.rows, want)
 			}

@@ -43,6 +43,7 @@ type baseFragment struct {
 	covered bool // by all segments of its table that are used
 	skipped bool // its rows came from a primary segment:
 	found   int64
+	bytes   int64          // of their frames
 	first   segment.Merged // and that one is the first of them
 	last    segment.Merged
 }
@@ -277,6 +278,7 @@ func (x *baseFragment) takes(table TableID, e segment.Merged) bool {
 	}
 	x.last = e
 	x.found++
+	x.bytes += int64(e.Size)
 	return true
 }
 

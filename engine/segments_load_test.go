@@ -372,3 +372,35 @@ func TestSegmentsLoadDamaged(t *testing.T) {
 		x.wantSame(t, fmt.Sprint("rows missing ", n))
 	}
 }
+
+// How much of a base is superseded is known although its rows were not read at the open:
+// by that the next compaction finds the files that are not worth to be kept.
+func TestSegmentsLoadKnowsGarbage(t *testing.T) {
+	o := Options{Dir: tempDir(t), FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true, Create: true, Events: nothingFails(t)}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 300, "k"))))
+	must(t, s.Compact(t.Context(), nil))
+	for round := range int64(4) {
+		var steps []func(*Tx) error
+		for id := range int64(300) {
+			if id >= 100 && id < 200 && id%4 == round {
+				steps = append(steps, put("k", id, id, "changed"))
+			}
+		}
+		wait(t, s, update(t, s, all(steps...)))
+		_, err := s.RunJob(t.Context(), JobRequest{Kind: JobCompact, auto: true})
+		must(t, err)
+		baseIsState(t, s, (*root)(s.Durable()))
+		must(t, s.Close())
+		s, err = Open(t.Context(), o)
+		must(t, err)
+		baseIsState(t, s, (*root)(s.Durable()))
+		for _, f := range s.base {
+			if all, live := f.sizes(); 2*live < all {
+				t.Errorf("round %d: %s has %d bytes of rows, of which %d are not superseded, and was kept", round, f.path, all, live)
+			}
+		}
+	}
+	must(t, s.Close())
+}
