@@ -216,7 +216,8 @@ the memory budget, and those that were read longest ago go first when that is sh
 # Compaction
 
 Every change of a row is appended to the log. With compact=auto it is rewritten when its
-row records take more than 4 MiB, and 4 MiB more than the last time left, and either of
+row records take more than 4 MiB (generation_size if that is less, 1 MiB at least), and
+as much more than the last time left, and either of
 all records more than three times what one record per row would take, or what was
 superseded since the last time is much: 64 MiB, no less than a sixteenth of the live rows
 and no more than half of them. Beside readers and writers a base of one record per row

@@ -19,7 +19,8 @@ import (
 
 // Limits of a compaction, unless Options say otherwise.
 const (
-	defaultCompactFloor   = 4 << 20
+	defaultCompactFloor   = 4 << 20 // or a generation, if that is less,
+	leastCompactFloor     = 1 << 20 // down to this
 	defaultCompactRatio   = 3
 	defaultCompactGarbage = 64 << 20
 )

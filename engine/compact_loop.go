@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tidemarkdb/tidemark/catalog"
@@ -54,6 +56,7 @@ func (s *Store) compactLoop() {
 		due := s.compactor.asked
 		s.mu.Unlock()
 		if due {
+			s.releaseOld()
 			s.compactNow()
 		}
 		s.repointLeft()
@@ -78,6 +81,32 @@ func (s *Store) compactLoop() {
 			look = time.After(wait)
 		}
 	}
+}
+
+// releaseOld removes what the compaction before replaced, before the next one replaces
+// as much again. States that nobody has any more may wait for the collector of garbage,
+// which knows nothing of files.
+func (s *Store) releaseOld() {
+	if !s.awaitsLeases() {
+		return
+	}
+	runtime.GC()
+	for wait := time.Millisecond; wait < cleanupMost && s.awaitsLeases(); wait *= 2 {
+		time.Sleep(wait) // its finding goes to a goroutine of its own
+	}
+	if _, err := s.sweepReleased(); err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
+		s.event(Event{Kind: EventBackgroundFailed, Err: err})
+	}
+}
+
+// cleanupMost is about how long the collector is given to tell what it found.
+const cleanupMost = 32 * time.Millisecond
+
+// awaitsLeases reports whether there are files that only old states may be read from.
+func (s *Store) awaitsLeases() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.opts.untilClose && slices.ContainsFunc(s.replaced, func(r replaced) bool { return r.lease != noLease && s.mayRead(r) })
 }
 
 // compactNow runs a compaction that was due. When the next one is, compacted says;

@@ -58,11 +58,11 @@ type Options struct {
 	MemoryBudget int64
 	BudgetSource string
 	// NoCompaction leaves the log as long as it grows, but for calls of Compact. Else
-	// it is rewritten in the background when it uses more than CompactFloor (4 MiB),
-	// and as much more than the last time left, and more than CompactRatio (3) times
-	// what its live rows take, or when of what it holds CompactGarbage (64 MiB, no less
-	// than a sixteenth of the live rows and no more than half of them) was superseded
-	// since the last time.
+	// it is compacted in the background when it uses more than CompactFloor (as much as a
+	// generation, 1 MiB at least and 4 MiB at most), and as much more than the last time
+	// left, and more than CompactRatio (3) times what its live rows take, or when of what
+	// it holds CompactGarbage (64 MiB, no less than a sixteenth of the live rows and no
+	// more than half of them) was superseded since the last time.
 	NoCompaction   bool
 	CompactFloor   int64
 	CompactRatio   float64
@@ -98,7 +98,7 @@ func (o Options) withDefaults() Options {
 		o.GenerationSize = DefaultGenerationSize
 	}
 	if o.CompactFloor == 0 {
-		o.CompactFloor = defaultCompactFloor
+		o.CompactFloor = max(leastCompactFloor, min(defaultCompactFloor, o.GenerationSize))
 	}
 	if o.CompactRatio == 0 {
 		o.CompactRatio = defaultCompactRatio
