@@ -82,6 +82,11 @@ func BenchmarkState(b *testing.B) {
 // which are the disk's. A call has the catalog's write lock for all of its time but
 // the way to it.
 func BenchmarkPublish(b *testing.B) {
+	b.Run("no-index", func(b *testing.B) { benchPublish(b, false) })
+	b.Run("index-lags", func(b *testing.B) { benchPublish(b, true) })
+}
+
+func benchPublish(b *testing.B, lags bool) {
 	var commits time.Duration
 	seam := &Seam{Commit: func(_ string, commit func() error) error {
 		start := time.Now()
@@ -97,6 +102,9 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	l := newLog(b, c)
 	ctx := b.Context()
+	if lags {
+		l.lagging()
+	}
 	head := l.publish(l.rotateMany(10_000)...).Head
 	steps := map[string][]time.Duration{}
 	for b.Loop() {

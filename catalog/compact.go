@@ -179,6 +179,7 @@ func readBase(ctx context.Context, q sqlx.QueryerContext, b *Base, head *headRow
 	if !bytes.Equal(covered, is) {
 		return nil, refuse(CodeSum, "", "the base adds up to %x, what it replaces to %x", is, covered)
 	}
+	after.leave(files, now.bases)
 	c.manifest = now.all()
 	c.shareable = len(c.entries) == len(now.bases) && len(now.updates) == 0
 	return c, c.derive(ctx, q, identity, head, old, before, after, head.RepresentationID)
@@ -251,7 +252,7 @@ func (c *cut) cover(b *Base, now *parts, updates []entryRow, spans map[int64]*ge
 		switch {
 		case covered && last > b.LSN, !covered && !incremental && first <= b.LSN:
 			return refuse(CodeFragment, "", "generation %d of shard %d has commits from %d to %d, the base is of LSN %d: it is no cut", g.Generation, g.ShardID, first, last, b.LSN)
-		case !covered && first <= b.LSN && last >= first:
+		case !covered && first <= b.LSN:
 			return refuse(CodeIndex, "", "generation %d of shard %d has commits from %d to %d, the base is of LSN %d and no step covers it", g.Generation, g.ShardID, first, last, b.LSN)
 		case !covered:
 			now.updates = append(now.updates, e)

@@ -228,6 +228,20 @@ func indexedStore(t *testing.T, creation Creation, n int) *log {
 	return l
 }
 
+// lagging gives an empty log a base, with an index that covers nothing of it.
+func (l *log) lagging() {
+	l.t.Helper()
+	l.schema, l.tables = schemaOfIndexes(1), []TableRecords{{tableA, 2}}
+	if err := l.c.ProjectSchema(context.Background(), l.schema); err != nil {
+		l.t.Fatal(err)
+	}
+	l.publish(l.rotateMany(2)...)
+	l.publishBase(l.stateNow().Timeline, l.first(2, 1))
+	u := l.covering(l.segmentJob(), refA, refB)
+	u.Indexes = append(u.Indexes, IndexSegments{refI, []SegmentRef{{l.segment(l.segmentJob(), refI).ObjectID, nil}}})
+	l.mustInstall(l.indexes(u))
+}
+
 // sound expects that nothing is wrong with the catalog.
 func (l *log) sound() {
 	l.t.Helper()

@@ -39,13 +39,13 @@ func (l *liveRow) equal(o *liveRow) bool {
 		bytes.Equal(l.Deleted, o.Deleted) && (l.Deleted == nil) == (o.Deleted == nil)
 }
 
-// readLive attaches to the entries of a representation what is live of them.
-func readLive(ctx context.Context, q sqlx.QueryerContext, representationID, from int64, entries []entryRow) error {
+// readLive attaches to the entries of a part of a manifest what is live of them.
+func readLive(ctx context.Context, q sqlx.QueryerContext, representationID, from, to int64, entries []entryRow) error {
 	var rows []liveRow
 	if err := sqlx.SelectContext(ctx, q, &rows, `SELECT `+liveColumns+` FROM representation_chunks c
-		CROSS JOIN entry_fragments f ON f.chunk_id = c.chunk_id AND f.position < c.entries AND f.position >= ?2 - c.first_position
-		WHERE c.representation_id = ?1 AND c.first_position + c.entries > ?2
-		ORDER BY c.ordinal, f.position, f.ordinal`, representationID, from); err != nil {
+		CROSS JOIN entry_fragments f ON f.chunk_id = c.chunk_id AND f.position < c.entries AND f.position >= ?2 - c.first_position AND f.position < ?3 - c.first_position
+		WHERE c.representation_id = ?1 AND c.first_position + c.entries > ?2 AND c.first_position < ?3
+		ORDER BY c.ordinal, f.position, f.ordinal`, representationID, from, to); err != nil {
 		return err
 	}
 	attachLive(entries, rows)

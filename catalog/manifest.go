@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
@@ -41,16 +42,17 @@ type entryRow struct {
 	live []liveRow // of a base entry
 }
 
-// entryQuery lists the entries of a representation from a position on, in order.
-// It skips whole chunks, so the end of a long manifest is read without its start.
+// entryQuery lists the entries of a representation from a position to before another
+// one, in order. It skips whole chunks, so a part of a long manifest is read without
+// the rest.
 const entryQuery = `
 	SELECT c.ordinal, c.first_position, e.chunk_id, e.position, e.logical_factor_id, e.blob_id, e.contribution_role, e.contribution, e.digest,
 	       coalesce(b.layout, '') AS layout, coalesce(b.native_object_id, 0) AS native_object_id, coalesce(o.state, '') AS object_state
 	FROM representation_chunks c
-	CROSS JOIN manifest_entries e ON e.chunk_id = c.chunk_id AND e.position < c.entries AND e.position >= ?2 - c.first_position
+	CROSS JOIN manifest_entries e ON e.chunk_id = c.chunk_id AND e.position < c.entries AND e.position >= ?2 - c.first_position AND e.position < ?3 - c.first_position
 	LEFT JOIN blob_versions b ON b.blob_id = e.blob_id
 	LEFT JOIN objects o ON o.object_id = b.native_object_id
-	WHERE c.representation_id = ?1 AND c.first_position + c.entries > ?2
+	WHERE c.representation_id = ?1 AND c.first_position + c.entries > ?2 AND c.first_position < ?3
 	ORDER BY c.ordinal, e.position`
 
 // digest covers what the entry says of fragments, too. One that says nothing has the
@@ -76,11 +78,37 @@ func (r *entryRow) digest(identity [16]byte) [32]byte {
 // readEntries returns the entries of a representation from a position on. Each
 // has its digest and its place, and a blob whose object is sealed.
 func readEntries(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID, from int64) ([]entryRow, error) {
+	return readSomeEntries(ctx, q, identity, representationID, from, math.MaxInt64)
+}
+
+// readBaseEntries returns the entries of a base, with which its manifest begins. It
+// reads little more than these, however many generations are behind them.
+func readBaseEntries(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID int64) (bases []entryRow, err error) {
+	for {
+		from := int64(len(bases))
+		next, err := readSomeEntries(ctx, q, identity, representationID, from, from+chunkEntries)
+		if err != nil {
+			return nil, err
+		}
+		for i := range next {
+			if next[i].Role != roleBase {
+				return bases, nil
+			}
+			bases = append(bases, next[i])
+		}
+		if len(next) < chunkEntries {
+			return bases, nil
+		}
+	}
+}
+
+// readSomeEntries is readEntries of those before a position.
+func readSomeEntries(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID, from, to int64) ([]entryRow, error) {
 	var rows []entryRow
-	if err := sqlx.SelectContext(ctx, q, &rows, entryQuery, representationID, from); err != nil {
+	if err := sqlx.SelectContext(ctx, q, &rows, entryQuery, representationID, from, to); err != nil {
 		return nil, err
 	}
-	if err := readLive(ctx, q, representationID, from, rows); err != nil {
+	if err := readLive(ctx, q, representationID, from, to, rows); err != nil {
 		return nil, err
 	}
 	for i := range rows {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/jmoiron/sqlx"
@@ -67,40 +68,56 @@ func canEarn(segments catchup.Segments, kept catchup.Positions, committed catchu
 }
 
 // readVersion is what a publication read: progress, and the fragments that were live.
-// Of a representation that is gone nothing is known.
-func readVersion(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, head *headRow, entries []entryRow, before *IndexState, read int64) (*catchup.Read, error) {
-	state := *before
-	if read != head.RepresentationID {
-		s, ok, err := indexStateOf(ctx, q, identity, read)
-		if err != nil || !ok {
-			return nil, err
-		}
-		state, entries = s, nil
-	}
+// Of a representation that is gone nothing is known. entries are the head's; nil: they
+// were not read yet, and its base is all that is.
+//
+// What was read proves nothing of a table of which the head lacks a fragment by now:
+// its rows went to another fragment, or are those of a state that was restored since.
+func readVersion(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, head *headRow, entries []entryRow, before *IndexState, read int64) (_ *catchup.Read, err error) {
 	if entries == nil {
-		var err error
-		if entries, err = readEntries(ctx, q, identity, read, 0); err != nil {
+		if entries, err = readBaseEntries(ctx, q, identity, head.RepresentationID); err != nil {
 			return nil, err
 		}
 	}
-	live, err := liveFragments(ctx, q, identity, read, entries)
+	live, all, err := liveFragments(ctx, q, identity, head.RepresentationID, entries)
 	if err != nil {
 		return nil, err
 	}
-	return &catchup.Read{Compacted: progressOf(state.Compacted), Fragments: live}, nil
+	if read == head.RepresentationID {
+		return &catchup.Read{Compacted: progressOf(before.Compacted), Fragments: live}, nil
+	}
+	state, ok, err := indexStateOf(ctx, q, identity, read)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if entries, err = readBaseEntries(ctx, q, identity, read); err != nil {
+		return nil, err
+	}
+	then, _, err := liveFragments(ctx, q, identity, read, entries)
+	if err != nil {
+		return nil, err
+	}
+	for table, b := range then {
+		if !roaring64.AndNot(b, all).IsEmpty() {
+			delete(then, table)
+		}
+	}
+	return &catchup.Read{Compacted: progressOf(state.Compacted), Fragments: then}, nil
 }
 
-// liveFragments are the fragments of each table in the base of a representation. One
-// of which all rows are superseded counts only if its table has no other.
-func liveFragments(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID int64, entries []entryRow) (map[int64]*roaring64.Bitmap, error) {
+// liveFragments are the fragments of each table in the base of a representation, and
+// all of them. One of which all rows are superseded counts as live only if its table
+// has no other.
+func liveFragments(ctx context.Context, q sqlx.QueryerContext, identity [16]byte, representationID int64, entries []entryRow) (live map[int64]*roaring64.Bitmap, all *roaring64.Bitmap, err error) {
 	p, err := split(representationID, entries)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files, _, err := baseFiles(ctx, q, identity, p.bases)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	all = roaring64.New()
 	live, dead := map[int64]*roaring64.Bitmap{}, map[int64]*roaring64.Bitmap{}
 	for i := range files {
 		f := &files[i]
@@ -116,6 +133,7 @@ func liveFragments(ctx context.Context, q sqlx.QueryerContext, identity [16]byte
 				into[x.TableID] = roaring64.New()
 			}
 			into[x.TableID].Add(uint64(f.FragmentIDs[j]))
+			all.Add(uint64(f.FragmentIDs[j]))
 		}
 	}
 	for table, b := range dead {
@@ -123,7 +141,32 @@ func liveFragments(ctx context.Context, q sqlx.QueryerContext, identity [16]byte
 			live[table] = b
 		}
 	}
-	return live, nil
+	return live, all, nil
+}
+
+// leave takes fragments from the segments that cover them: those that had live rows
+// and that the base to come does not have. Their rows are in other fragments then, so
+// an index that had them has not caught up with the generations that they came from
+// (R19): what it stands for is less, which ends its position until it has the others.
+func (s *IndexState) leave(files []BaseFile, bases []entryRow) {
+	gone := roaring64.New()
+	for i := range files {
+		f := &files[i]
+		if slices.ContainsFunc(bases, func(e entryRow) bool { return e.ObjectID == f.ObjectID }) {
+			continue
+		}
+		for j := range f.Fragments {
+			if f.Live[j].Rows > 0 {
+				gone.Add(uint64(f.FragmentIDs[j]))
+			}
+		}
+	}
+	s.Segments = slices.Clone(s.Segments)
+	for i := range s.Segments {
+		if x := &s.Segments[i]; x.Fragments.Intersects(gone) {
+			x.Fragments = roaring64.AndNot(x.Fragments, gone)
+		}
+	}
 }
 
 func segmentsOf(s *IndexState) (catchup.Segments, map[int64]int64) {
