@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -341,12 +342,15 @@ func (r *catchupRun) tablesIn(g *catalog.Generation) map[TableID]bool {
 	return tables
 }
 
+// catchupSeeds: CI runs a few, somebody who changes the rules fifty.
+var catchupSeeds = flag.Int("catchup-seeds", 6, "programs of TestCatchupRandom")
+
 // A program of rows, schema changes, compactions, index jobs, branch points, restores,
 // forks, collections and reopens keeps the rules.
 func TestCatchupRandom(t *testing.T) {
-	seeds := 6
+	seeds := *catchupSeeds
 	if testing.Short() {
-		seeds = 2
+		seeds = min(seeds, 3)
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
