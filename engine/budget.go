@@ -245,6 +245,15 @@ func (r *replay) weigh(t *replayTable) {
 	t.weight = now
 }
 
+// room is fit with more rows, and bytes of their records, than are counted yet.
+func (r *replay) room(rows int, bytes int64) error {
+	more := bytes + int64(rows)*tree.LeastRow
+	r.memory += more
+	err := r.fit()
+	r.memory -= more
+	return err
+}
+
 // fit ends a replay whose rows alone do not fit the budget: the rest would not
 // make it smaller, as a rule, and there may be no memory for it.
 func (r *replay) fit() error {

@@ -91,7 +91,7 @@ func (r *recovery) loadSegments() error {
 	if l == nil {
 		return nil
 	}
-	l.ended = r.ended
+	l.ended, l.room = r.ended, r.replay.room
 	for _, t := range r.replay.tables {
 		if err := l.table(r.replay, t); err != nil {
 			return err

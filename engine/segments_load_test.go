@@ -404,3 +404,26 @@ func TestSegmentsLoadKnowsGarbage(t *testing.T) {
 	}
 	must(t, s.Close())
 }
+
+// Rows that do not fit the memory budget are not all loaded before that is found.
+func TestSegmentsLoadBudget(t *testing.T) {
+	x := newSegmentSpecimen(t, false)
+	x.writeAll(t, nil)
+	r := &recovery{replay: newReplay(emptyRoot(newObjects(x.mem)))}
+	r.replay.begin(x.whole.Schema())
+	r.replay.budget = 1
+	l := &segmentLoads{ended: nil, room: r.replay.room}
+	if err := l.may(0, 0); err != nil {
+		t.Errorf("before there is a row: %v", err)
+	}
+	if err := l.may(1<<30, 1<<34); !errors.Is(err, ErrNoMemory) {
+		t.Errorf("%v", err)
+	}
+	if r.replay.memory != 0 {
+		t.Errorf("%d bytes are counted", r.replay.memory)
+	}
+	r.replay.budget = 0
+	if err := l.may(1<<30, 1<<34); err != nil {
+		t.Errorf("without a budget: %v", err)
+	}
+}
