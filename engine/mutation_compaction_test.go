@@ -150,6 +150,8 @@ var compactionFences = []fencesOf{
 		{"a base file has the sealed digest", `	case f.seal.Digest != w.IntegrityDigest:`, `	case false:`, "TestBaseMatches"},
 		{"a base file is of the commit", `	case int64(f.seal.LastLSN) != w.LSN || int64(f.least) != w.LSN:`, `	case false:`, "TestBaseMatches"},
 		{"a base file has the sealed fragments", `	case !slices.Equal(found, known):`, `	case false:`, "TestBaseMatches"},
+	}},
+	{"base_rows.go", ".", []fence{
 		{"what is in the catalog is compared", `	if err := f.matches(); err != nil {`, `	if err := error(nil); err != nil {`, "TestBaseOfAnotherSeal"},
 	}},
 	{"base_cursor.go", ".", []fence{

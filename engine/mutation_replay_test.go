@@ -41,8 +41,10 @@ var replayFences = []fencesOf{
 `, ``, "TestFenceLostAtOpen"},
 	}},
 	{"replay_rows.go", ".", []fence{
-		{"rows that come late are merged", `	r.merge()
-	return r.tree`, `	return r.tree`, "TestReplayRows|TestStoreRoundTrip"},
+		{"rows that come late are merged", `		r.merge()
+	}
+	return r.tree`, `	}
+	return r.tree`, "TestReplayRows|TestStoreRoundTrip"},
 	}},
 	{"index_tree.go", ".", []fence{
 		{"equal keys of a unique index are damage", `			if dup {`, `			if false && dup {`, "TestFenceTwins|Twin|TestReplayRefuses"},

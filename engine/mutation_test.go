@@ -39,7 +39,7 @@ type fencesOf struct {
 
 // mutations are all fences; their numbers are their positions and 1.
 func mutations() (all []mutation) {
-	for _, of := range slices.Concat(commitFences, logFences, recoveryFences, replayFences, publicationFences, compactionFences, formatFences, keysFences, branchFences, backupFences, historyFences, mergeFences, catchupFences, segmentFences, prepareFences, indexJobFences) {
+	for _, of := range slices.Concat(commitFences, logFences, recoveryFences, replayFences, publicationFences, compactionFences, formatFences, keysFences, branchFences, backupFences, historyFences, mergeFences, catchupFences, segmentFences, prepareFences, indexJobFences, positionFences) {
 		for _, f := range of.list {
 			all = append(all, mutation{f.name, of.file, of.in, f.old, f.new, f.run})
 		}
