@@ -195,7 +195,7 @@ func (w *baseWriter) table(p *tablePlan) error {
 		return err
 	}
 	if all.rows != int64(t.Len()) || all.sum != t.sum {
-		return fmt.Errorf("engine: table %q has %d rows of sum %x, %d rows of sum %x were read", t.def.Name, t.Len(), t.sum, all.rows, all.sum)
+		return fmt.Errorf("engine: table %q has %d rows of sum %x, %d rows of sum %x were read: %w", t.def.Name, t.Len(), t.sum, all.rows, all.sum, errOtherRows)
 	}
 	return nil
 }

@@ -57,6 +57,12 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 		return closedCause(ctx, err)
 	}
 	made, err := s.makeBase(ctx, job, c, mode, progress)
+	if keepsDamage(err) && !mode.whole && ctx.Err() == nil && s.refusal() == nil {
+		// Of files that are damaged nothing can be kept. The state may be read from elsewhere.
+		s.event(Event{Kind: EventBackgroundFailed, LSN: c.lsn, Err: fmt.Errorf("engine: the base is written anew, nothing of it can be kept: %w", err)})
+		mode.whole = true
+		made, err = s.makeBase(ctx, job, c, mode, progress)
+	}
 	if err != nil {
 		return closedCause(ctx, notDurable(fmt.Errorf("engine: compacting: %w", err)))
 	}
@@ -104,6 +110,16 @@ func (s *Store) finishMoving(ctx context.Context, mode compactMode) compactMode 
 		s.compactor.left = nil
 	}
 	return mode
+}
+
+// errOtherRows: what was written of a table, and what is kept of it, is not the table.
+var errOtherRows = errors.New("they are not the same rows")
+
+// keepsDamage reports whether a base could not be made because of what it was to keep,
+// or of what says which rows were touched.
+func keepsDamage(err error) bool {
+	var bad *CorruptError
+	return errors.As(err, &bad) || errors.Is(err, errOtherRows)
 }
 
 // closedCause says that it was Close that ended a context.

@@ -85,3 +85,43 @@ func TestCompactsIntoKeptFilesFaults(t *testing.T) {
 		}
 	}
 }
+
+// Of a base of which a file is damaged nothing is kept, if the rows are in memory: the log
+// does not grow for ever because of it, and the damage goes with the file.
+func TestCompactsBesideDamage(t *testing.T) {
+	for name, unindexed := range map[string]bool{"with segments": false, "without": true} {
+		t.Run(name, func(t *testing.T) {
+			m := vfs.NewMem()
+			var told []string
+			o := Options{Dir: tempDir(t), FS: m, GenerationSize: 4 << 10, NoCompaction: true, Create: true, Events: func(e Event) {
+				if e.Kind == EventBackgroundFailed {
+					told = append(told, e.String())
+				}
+			}}
+			s, err := Open(t.Context(), o)
+			must(t, err)
+			s.compactor.unindexed = unindexed
+			wait(t, s, update(t, s, all(createTable("a"), manyRows("a", 200, "a"))))
+			must(t, s.Compact(t.Context(), nil))
+			f := s.base[len(s.base)-1]
+			x := f.fragments[len(f.fragments)-1]
+			flipAt(t, m, f.path, x.start+x.bytes-20)
+			wait(t, s, update(t, s, put("a", 199, 1, "changed")))
+			state := dump(s.Durable())
+			_, err = s.RunJob(t.Context(), JobRequest{Kind: JobCompact, auto: true})
+			must(t, err)
+			if len(told) != 1 || !strings.Contains(told[0], "nothing of it can be kept") {
+				t.Errorf("%q", told)
+			}
+			baseIsState(t, s, (*root)(s.Durable()))
+			checkStore(t, s)
+			must(t, s.Close())
+			s, err = Open(t.Context(), o)
+			must(t, err)
+			if got := dump(s.Durable()); got != state {
+				t.Errorf("reopened:\n%s\nwant:\n%s", got, state)
+			}
+			must(t, s.Close())
+		})
+	}
+}

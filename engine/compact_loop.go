@@ -128,11 +128,12 @@ func (s *Store) compactNow() {
 }
 
 // compacted lets the compactor look for files to remove: called when the job of a
-// compaction has ended, and with it what kept those of one that failed.
+// compaction has ended, and with it what kept those of one that failed, and those of
+// its index segments that are in no head.
 func (s *Store) compacted(failure error) {
 	s.mu.Lock()
 	c := &s.compactor
-	c.failed = c.failed || failure != nil
+	c.failed = true
 	if failure != nil {
 		c.again = s.rowBytes + max(c.limits.floor, s.rowBytes/4)
 	}

@@ -72,8 +72,12 @@ var compactionFences = []fencesOf{
 		{"an identity is not used again", `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.object_id = o.object_id)` + "`" + `,`, `			WHERE o.object_id IN (SELECT value FROM json_each(?)) AND 0` + "`" + `,`, "TestClaimAndCollected"},
 	}},
 	{"compact_loop.go", ".", []fence{
-		{"a failed compaction is looked behind", `	c.failed = c.failed || failure != nil
-`, ``, "TestFailedCompactionLeavesNothing"},
+		{"a compaction is looked behind", `	c.failed = true
+	if failure`, `	if failure`, "TestFailedCompactionLeavesNothing|TestIndexStepLeavesNothing"},
+	}},
+	{"compact.go", ".", []fence{
+		{"of damaged files nothing is kept", `		mode.whole = true
+		made, err`, `		made, err`, "TestCompactsBesideDamage"},
 	}},
 	{"compact.go", ".", []fence{
 		{"what was compacted is not compacted again", `	case s.compactor.since == head.lsn:`, `	case false:`, "TestCompact$"},

@@ -70,6 +70,13 @@ var indexJobFences = []fencesOf{
 		{"what is left undone at open is made up for", `				s.compactor.behind = true
 				s.compactor.signal()`, `				s.compactor.signal()`, "TestIndexAtOpen"},
 	}},
+	{"segments_job.go", ".", []fence{
+		{"a step that was ended is made up for", `	if err != nil && ctx.Err() != nil { //`, `	if false { //`, "TestIndexStepThatWasEnded"},
+		{"what an earlier process retained is retired", `	if len(state.Retained) > 0 &&`, `	if false &&`, "TestRetiredAtOpen"},
+	}},
+	{"base_load.go", ".", []fence{
+		{"what was not read of a fragment is counted", `	k.dead += end - x.first.Offset - x.bytes`, `	k.dead += 0 * end`, "TestSegmentsLoadKnowsGarbage"},
+	}},
 	{"compact_loop.go", ".", []fence{
 		{"what waited for rows is retired later", `	s.compactor.behind = true // what rows`, `	s.compactor.behind = false // what rows`, "TestRetiredAreNotRead"},
 	}},

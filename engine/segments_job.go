@@ -69,12 +69,19 @@ func (s *Store) targetOf(name string) (func(*indexWork) bool, error) {
 }
 
 // indexAfter is the step of a compaction that follows its base. The compaction is done,
-// so what fails here is left to the next one, or to a job.
+// so what fails here is left to the next one, or to a job; what was only ended early is
+// made up for at once.
 func (s *Store) indexAfter(ctx context.Context, job int64) {
 	if s.compactor.unindexed {
 		return
 	}
 	err := s.indexBase(ctx, job, nil, false, nil)
+	if err != nil && ctx.Err() != nil { // of who asked for the compaction, not of the store
+		s.mu.Lock()
+		s.compactor.behind = true
+		s.mu.Unlock()
+		s.compactor.signal()
+	}
 	if err != nil && ctx.Err() == nil && s.untilClose.Err() == nil && s.refusal() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
@@ -124,9 +131,16 @@ func (s *Store) indexIfBehind() {
 	}
 }
 
-// behindAtOpen looks whether the segments of a head cover its base. The caller holds mu.
+// behindAtOpen looks whether the segments of a head cover its base, and whether it
+// retains generations: what an earlier process read rows from, nobody does any more. The
+// caller holds mu.
 func (s *Store) behindAtOpen(state *catalog.State) {
 	if !s.compactor.auto {
+		return
+	}
+	if len(state.Retained) > 0 && catchupMode(state) == indexCatchupRequired {
+		s.compactor.behind = true
+		s.compactor.signal()
 		return
 	}
 	covered := map[int64]*roaring64.Bitmap{}

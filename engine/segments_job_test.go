@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -488,4 +489,95 @@ func TestRetiredAreNotRead(t *testing.T) {
 	s.compactor.signal()
 	eventually(t, "generations to be retired", func() bool { return len(stateOf(t, s).Retained) == 0 })
 	checkStore(t, s)
+}
+
+// An index step that the end of a context ended is made up for, and what it wrote goes.
+func TestIndexStepThatWasEnded(t *testing.T) {
+	m := vfs.NewMem()
+	f := vfs.NewFault(m)
+	s := openStore(t, Options{FS: f, Shards: 1, GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)})
+	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 40, "k"))))
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpCreate && strings.HasSuffix(op.Name, ".index") {
+			if n++; n == 2 {
+				cancel()
+			}
+		}
+		return nil
+	})
+	must(t, s.Compact(ctx, nil))
+	if ctx.Err() == nil {
+		t.Error("no segment was written")
+	}
+	eventually(t, "the indexes to be written", func() bool { return len(stateOf(t, s).IndexState.Segments) == 3 })
+	eventually(t, "the generations to be retired", func() bool { return len(stateOf(t, s).Retained) == 0 })
+	caughtUp(t, s)
+	eventually(t, "files to go", func() bool {
+		st := stateOf(t, s)
+		return len(objectsOnDisk(t, m)) == len(st.Base)+len(st.IndexState.Segments)+len(st.Generations)-collectedOf(&st)
+	})
+}
+
+// What an index step wrote in vain goes when its compaction has ended, although nothing
+// else is waited for by then.
+func TestIndexStepLeavesNothing(t *testing.T) {
+	m := vfs.NewMem()
+	f := vfs.NewFault(m)
+	s := openStore(t, Options{FS: f, Shards: 1, GenerationSize: 4 << 10, NoCompaction: true})
+	wait(t, s, update(t, s, all(createTable("a"), manyRows("a", 40, "a"))))
+	s.compactor.unindexed = true
+	must(t, s.Compact(t.Context(), nil))
+	indexes := func() (n int) {
+		for _, p := range objectsOnDisk(t, m) {
+			if strings.HasSuffix(p, ".index") {
+				n++
+			}
+		}
+		return n
+	}
+	job, err := s.cat.StartJob(t.Context(), JobCompact, "")
+	must(t, err)
+	f.Fail(vfs.Rule{Kinds: vfs.OpCreate, Match: func(op vfs.Op) bool { return strings.HasSuffix(op.Name, ".index") }, N: 2})
+	s.compactor.turn <- struct{}{}
+	if err := s.indexBase(t.Context(), job.ID, nil, false, nil); err == nil || indexes() == 0 {
+		t.Errorf("%v, %d segments", err, indexes())
+	}
+	<-s.compactor.turn
+	must(t, s.cat.EndJob(t.Context(), job.ID, 0, 0, nil))
+	s.compacted(nil)
+	eventually(t, "segments to go", func() bool { return indexes() == 0 })
+}
+
+// Generations that rows were read from when the indexes were written are retired by the
+// next open.
+func TestRetiredAtOpen(t *testing.T) {
+	o := Options{Dir: t.TempDir(), FS: vfs.NewMem(), Shards: 1, GenerationSize: 4 << 10, Create: true, NoCompaction: true, Events: nothingFails(t)}
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 40, "k"))))
+	s.compactor.unindexed = true
+	must(t, s.Compact(t.Context(), nil))
+	s.compactor.turn <- struct{}{}
+	s.mu.Lock()
+	for i := range s.replaced {
+		s.replaced[i].lease = noLease
+	}
+	s.mu.Unlock()
+	job, err := s.cat.StartJob(t.Context(), JobIndex, "")
+	must(t, err)
+	must(t, s.indexBase(t.Context(), job.ID, nil, false, nil))
+	must(t, s.cat.EndJob(t.Context(), job.ID, 0, 0, nil))
+	<-s.compactor.turn
+	if st := stateOf(t, s); len(st.Retained) == 0 || len(st.IndexState.Segments) != 3 {
+		t.Errorf("%+v", st)
+	}
+	must(t, s.Close())
+	o.NoCompaction = false
+	s, err = Open(t.Context(), o)
+	must(t, err)
+	eventually(t, "generations to be retired", func() bool { return len(stateOf(t, s).Retained) == 0 })
+	checkStore(t, s)
+	must(t, s.Close())
 }
