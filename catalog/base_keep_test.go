@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -19,6 +20,13 @@ func TestIncrementalRefusals(t *testing.T) {
 	l.publish(l.rotateMany(1)...)
 	before := l.stateNow()
 	job := l.increment(5, 2)
+	says := map[string]string{ // where another refusal has the same code
+		"lower generation":  "the step is stale",
+		"equal generation":  "the step is stale",
+		"duplicate shard":   "two newest generations",
+		"kept object first": "begins with a new object",
+		"kept object twice": "in the base twice",
+	}
 	for name, x := range map[string]struct {
 		code   Code
 		change func(b *Base)
@@ -64,6 +72,8 @@ func TestIncrementalRefusals(t *testing.T) {
 		x.change(&b.base)
 		if _, err := l.install(b.publication(before.Timeline)); !errors.Is(err, x.code) {
 			t.Errorf("%s: %v", name, err)
+		} else if !strings.Contains(err.Error(), says[name]) {
+			t.Errorf("%s: %v does not say %q", name, err, says[name])
 		}
 		if now := l.stateNow(); now.Timeline.Revision != before.Timeline.Revision || now.IndexState.ID != before.IndexState.ID || fmt.Sprint(now.Base) != fmt.Sprint(before.Base) {
 			t.Fatalf("%s: %+v", name, now.Timeline)

@@ -271,3 +271,11 @@ func (l *log) reopen() {
 }
 
 func setOf(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
+
+// firstDeleted is a vector for each fragment of a file: with the first row in one, none in
+// the others.
+func firstDeleted(f BaseFile, fragment int) []*roaring.Bitmap {
+	list := make([]*roaring.Bitmap, len(f.Fragments))
+	list[fragment] = roaring.BitmapOf(0)
+	return list
+}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // indexedClosed is a closed store of indexedStore with segments over its base, whose
@@ -154,7 +157,12 @@ func TestTamperedIndexes(t *testing.T) {
 	l.mustInstall(l.indexes(u))
 	l.publish(l.rotateMany(1)...)
 	l.publishBase(l.stateNow().Timeline, l.increment(3, 1))
+	other, err := encodeDeleted(roaring.BitmapOf(3))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, edit := range []string{
+		fmt.Sprintf(`UPDATE entry_fragments SET deleted = x'%x' WHERE deleted IS NOT NULL`, other), // as many
 		`DELETE FROM index_state_segments WHERE index_id = 45`,
 		`UPDATE index_state_segments SET ordinal = 1 WHERE index_id = 45`,
 		`UPDATE index_state_segments SET fragments = x'00' WHERE index_id = 45`,
@@ -165,6 +173,7 @@ func TestTamperedIndexes(t *testing.T) {
 		`UPDATE index_state_compacted SET generation = generation + 1`,
 		`DELETE FROM index_state_compacted`,
 		`UPDATE segments SET fragments = x'00'`,
+		`UPDATE segments SET entries = entries + 1`,
 		`UPDATE segments SET index_id = 46 WHERE index_id = 45`,
 		`DELETE FROM segments WHERE index_id = 45`,
 		`UPDATE entry_fragments SET live_rows = live_rows - 1 WHERE live_rows > 0`,
@@ -185,6 +194,9 @@ func TestTamperedIndexes(t *testing.T) {
 			}, func(ctx context.Context, tx *writeTx) {
 				if _, err := readState(ctx, tx, MainTimeline); errors.Is(err, ErrCorrupt) {
 					return
+				}
+				if strings.Contains(edit, "index_state_") {
+					t.Error("the state is read")
 				}
 				found := false
 				if err := checkIndexes(ctx, tx.Tx, func(string) { found = true }); err != nil {

@@ -136,14 +136,16 @@ func TestReadBaseEntries(t *testing.T) {
 	}
 }
 
-// TestProgressAlone: states that differ in progress or in a position only are two.
+// TestProgressAlone: states that differ in progress only, in a position or in what a
+// segment stands for are two.
 func TestProgressAlone(t *testing.T) {
-	s := IndexState{Compacted: []ShardGeneration{{1, 2}}, CaughtUp: []IndexPosition{{40, 1, 2}}}
-	same := IndexState{ID: 7, Compacted: slices.Clone(s.Compacted), CaughtUp: slices.Clone(s.CaughtUp)}
-	further, behind := same, same
+	s := IndexState{Segments: []Segment{{ObjectID: 9, Fragments: setOf(5)}}, Compacted: []ShardGeneration{{1, 2}}, CaughtUp: []IndexPosition{{40, 1, 2}}}
+	same := IndexState{ID: 7, Segments: []Segment{{ObjectID: 9, Fragments: setOf(5)}}, Compacted: slices.Clone(s.Compacted), CaughtUp: slices.Clone(s.CaughtUp)}
+	further, behind, fewer := same, same, same
+	fewer.Segments = []Segment{{ObjectID: 9, Fragments: setOf()}}
 	further.Compacted = []ShardGeneration{{1, 3}}
 	behind.CaughtUp = []IndexPosition{{40, 1, 1}}
-	if !s.equal(&same) || s.equal(&further) || s.equal(&behind) {
+	if !s.equal(&same) || s.equal(&further) || s.equal(&behind) || s.equal(&fewer) {
 		t.Error("states are compared by something else than what they say")
 	}
 }

@@ -62,7 +62,7 @@ var positionFences = []fencesOf{
 		{"a state that is in use stays", `id); err != nil || used {`, `id); err != nil {`, "TestIndexPublicationChangesNoRow"},
 		{"fragments are a part of what a state says", ` && a.Fragments.Equals(b.Fragments)
 `, `
-`, "TestWithdrawal"},
+`, "TestProgressAlone"},
 		{"progress is a part of what a state says", ` && slices.Equal(s.Compacted, o.Compacted)`, ``, "TestProgressAlone"},
 		{"positions are a part of what a state says", ` && slices.Equal(s.CaughtUp, o.CaughtUp)`, ``, "TestProgressAlone"},
 	}},
@@ -109,9 +109,6 @@ var positionFences = []fencesOf{
 		{"the same rows have the same sum", `live.Sum != nil && !bytes.Equal(was.Live[i].Sum, live.Sum) {`, `live.Sum == nil {`, "TestIncrementalRefusals"},
 		{"fragments add up to their object", `	if known && !bytes.Equal(sum, o.Sum) {`, `	if false {`, "TestIncrementalRefusals"},
 		{"a base that keeps objects is not shared", `len(c.entries) == len(now.bases) && len`, `len`, "TestSharedMergeOfWholeBases"},
-		{"a base in the place of a part is not shared", ` && len(now.updates) == 0
-`, `
-`, "TestMergeNotKept"},
 	}},
 	{"../catalog/manifest.go", "../catalog", []fence{
 		{"a base longer than a page is read to its end", `		if len(next) < chunkEntries {`, `		if true {`, "TestReadBaseEntries"},
