@@ -132,7 +132,7 @@ func (l *segmentLoads) table(r *replay, t *replayTable) error {
 		segs.primary = true
 		return nil
 	}
-	t.rows, t.owned, t.moved, segs.bytes = replayRows{}, false, nil, 0
+	t.moved, segs.bytes = nil, 0 // rows are given to the table when all of them came
 	for _, x := range fragments {
 		x.skipped = false
 	}
