@@ -85,7 +85,12 @@ func (c *copier) object(o *catalog.CopiedObject, dirs map[string]bool) error {
 			return fmt.Errorf("engine: directory of %s: %w", o.Path, err)
 		}
 	}
-	return c.copy(o)
+	err = c.copy(o)
+	var bad *CorruptError
+	if o.Kind == catalog.KindIndex && errors.As(err, &bad) {
+		err = &CorruptError{File: bad.File, Offset: bad.Offset, Reason: bad.Reason + "; no answer depends on it: " + segmentCure, Err: err}
+	}
+	return err
 }
 
 // verified reports whether a whole object is at the place. It is synced again: an

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -96,11 +97,18 @@ func (k *segmentChecker) report(f Finding) {
 func (k *segmentChecker) found(err error) error {
 	var bad *CorruptError
 	if errors.As(err, &bad) {
-		k.report(Finding{Damage, bad.File, bad.Offset, bad.Reason})
+		text := bad.Reason
+		if strings.HasSuffix(bad.File, "."+catalog.KindIndex) {
+			text += "; no answer depends on it: " + segmentCure
+		}
+		k.report(Finding{Damage, bad.File, bad.Offset, text})
 		return nil
 	}
 	return err
 }
+
+// segmentCure is what helps against a segment that is damaged or missing.
+const segmentCure = "a job of kind index writes it anew for what is open, and with a branch point that is deleted it goes"
 
 // file checks a segment by itself.
 func (k *segmentChecker) file(g *catalog.Segment) error {

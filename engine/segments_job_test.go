@@ -127,21 +127,23 @@ func segmentID(st catalog.State, _ string) int64 {
 func TestIndexSpills(t *testing.T) {
 	defer func(n int) { runBytes = n }(runBytes)
 	for _, n := range []int{64 << 20, 1, 300, 5000} {
-		runBytes = n
-		m := vfs.NewMem()
-		s := openStore(t, Options{FS: m, GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)})
-		wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 80, "k"))))
-		must(t, s.Compact(t.Context(), nil))
-		caughtUp(t, s)
-		for _, name := range []string{"k", "k_c0", "k_c1"} {
-			if list := segmentsOf(t, s, name); len(list) != 1 || list[0].Entries != 80 {
-				t.Errorf("%d bytes: %s: %+v", n, name, list)
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			runBytes = n
+			m := vfs.NewMem()
+			s := openStore(t, Options{FS: m, GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)})
+			wait(t, s, update(t, s, all(createKeys("k", 2), manyRows("k", 80, "k"))))
+			must(t, s.Compact(t.Context(), nil))
+			caughtUp(t, s)
+			for _, name := range []string{"k", "k_c0", "k_c1"} {
+				if list := segmentsOf(t, s, name); len(list) != 1 || list[0].Entries != 80 {
+					t.Errorf("%s: %+v", name, list)
+				}
 			}
-		}
-		checkStore(t, s)
-		eventually(t, "runs to go", func() bool {
-			st := stateOf(t, s)
-			return len(objectsOnDisk(t, m)) == len(st.Base)+len(st.IndexState.Segments)+len(st.Generations)-collectedOf(&st)
+			checkStore(t, s)
+			eventually(t, "runs to go", func() bool {
+				st := stateOf(t, s)
+				return len(objectsOnDisk(t, m)) == len(st.Base)+len(st.IndexState.Segments)+len(st.Generations)-collectedOf(&st)
+			})
 		})
 	}
 }
