@@ -128,6 +128,12 @@ func needed(t testing.TB, s *Store) map[string]bool {
 	for _, b := range state.Base {
 		list[b.Path] = true
 	}
+	for _, g := range state.IndexState.Segments {
+		list[g.Path] = true
+	}
+	for _, g := range state.Retained {
+		list[g.Path] = true
+	}
 	for _, g := range state.Generations {
 		if g.State == catalog.GenerationOpen || g.InHead {
 			list[g.Path] = true
