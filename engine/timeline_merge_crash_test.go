@@ -125,8 +125,8 @@ func TestSharedBaseFaults(t *testing.T) {
 				met := hit.Load() || f.Injected() > 0
 				f.Clear()
 				switch {
-				case x.kinds == vfs.MutatingOps && met:
-					t.Errorf("a file is changed: %v", err)
+				case x.kinds == vfs.MutatingOps && met && (err != nil || dev.Metrics().CompactionsShared != 1):
+					t.Errorf("%s: only segments are written behind it: %v", at, err)
 				case err != nil:
 					if failed++; !met {
 						t.Errorf("%s: %v", at, err)
