@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -188,12 +189,24 @@ func (l *segmentLoads) open(list []*catalog.Segment) (readers []*segment.Reader,
 		f, err := l.s.openSegment(g)
 		if err != nil {
 			done()
-			return nil, nil, l.s.spoilRead(g.ObjectID, err)
+			return nil, nil, l.s.spoilRead(g.ObjectID, unreadable(g.Path, err))
 		}
 		files = append(files, f)
 		readers = append(readers, f.Reader)
 	}
 	return readers, done, nil
+}
+
+// unreadable makes damage of whatever keeps a segment from being read, such as a bad
+// sector or a right that is lacking: rows are read without it all the same.
+func unreadable(path string, err error) error {
+	var bad *CorruptError
+	switch {
+	case err == nil, errors.As(err, &bad), errors.Is(err, ErrNewer), errors.Is(err, ErrClosed),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return &CorruptError{File: path, Reason: fmt.Sprintf("it cannot be read: %v", err), Err: err}
 }
 
 // rows loads the rows of a keys table that its primary segments have.
@@ -296,7 +309,7 @@ func (l *segmentLoads) spoil(list []*catalog.Segment, err error) error {
 			list = list[i : i+1]
 		}
 	}
-	if err = segmentDamage(list[0].Path, err); errors.As(err, new(*CorruptError)) {
+	if err = unreadable(list[0].Path, segmentDamage(list[0].Path, err)); errors.As(err, new(*CorruptError)) {
 		for _, g := range list {
 			l.s.spoil(g.ObjectID, err)
 		}
