@@ -332,8 +332,10 @@ program of an older version then refuses the store.
 
   - One process at a time has a store open for writing; a second one gets
     ErrBusy. Any number read it with mode=ro, each with rows in its own memory.
-  - All rows but those of resident=keys tables are kept in memory, and the log
-    and its base are replayed at open.
+  - All rows but those of resident=keys tables are kept in memory. An open reads
+    them from the base, and all of the log behind it.
+  - A backup refuses while an index segment that it needs is damaged or missing: a
+    job of kind index helps, and of one that only a branch point has, deleting that.
   - UPSERT, RETURNING, ALTER TABLE, generated columns, partial and expression
     indexes and triggers on tables are refused by name.
   - An UPDATE whose expressions read the same table by a subquery, or columns
