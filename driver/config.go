@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
@@ -68,6 +69,11 @@ type Config struct {
 	// Shards is the number of logs, 1 to 64, fixed when the store is made; 0
 	// means 1 then, and as many as there are when the store exists.
 	Shards int
+	// Migrations holds the application's migrations, .sql files in goose's format at its
+	// top: the first connection applies those that the store does not have, see the
+	// package's documentation of migrations. The key names a folder. It needs a Mode that
+	// writes and no At.
+	Migrations fs.FS
 	// Resident is "all" (the default) or "keys": what of the tables that are made
 	// through the connection, and do not say it themselves, is kept in memory.
 	// See the package's documentation of tables with resident=keys.
@@ -190,6 +196,10 @@ func (c Config) Validate() error {
 		e := newError("open", ErrMisuse, "mode=%s without a path: a store in memory begins empty", readOnlyMode)
 		e.Hint = "name the directory of a store, or leave out mode"
 		return e
+	case c.Migrations != nil && (c.Mode == readOnlyMode || c.At != ""):
+		e := newError("open", ErrMisuse, "migrations write, and %s writes nothing", readOnlyKey(c))
+		e.Hint = "leave out migrations, or open the store with mode=rw"
+		return e
 	case c.Path == "" && c.FS != nil:
 		return configError("path", "", "the directory of a store, which Config.FS needs")
 	}
@@ -205,7 +215,16 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// String returns the DSN of the configuration, which knows no FS: what differs
+// readOnlyKey spells the key by which a configuration writes nothing.
+func readOnlyKey(c Config) string {
+	if c.At != "" {
+		return "at=" + c.At
+	}
+	return "mode=" + readOnlyMode
+}
+
+// String returns the DSN of the configuration, which knows no FS and of Migrations
+// only a folder that a DSN named: what differs
 // from the defaults, in the file: form when the path could not be told from it otherwise.
 func (c Config) String() string {
 	def := Config{}.withDefaults()

@@ -128,6 +128,9 @@ func (c *Connector) open(ctx context.Context) (*shared, error) {
 				return nil, errors.Join(err, inst.release())
 			}
 		}
+		if err := sh.migrate(ctx); err != nil {
+			return nil, errors.Join(err, inst.release())
+		}
 		c.shared = sh
 	}
 	c.shared.inst.retain()

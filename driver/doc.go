@@ -43,6 +43,7 @@ and what is legal; names of later versions are refused as "not yet available".
 	index_catchup    required; legacy: a store that keeps no positions  required
 	                 of indexes, and so all files of its log
 	resident         all, keys: of tables made without the option       all
+	migrations       a folder of .sql files in goose's format, see below
 	pushdown         on; off: SQLite compares and sorts whole tables    on
 	time_format      rfc3339, sqlite, unix, unix_milli, unix_micro,     rfc3339
 	                 unix_nano, none: read as stored
@@ -321,6 +322,24 @@ columns to NULL, by ON DELETE SET NULL to itself or to a table that cascades; it
 goes on counting the deferred violation of a single-row INSERT that another key
 made fail; and it may leave rows deleted by a statement that failed, where a key
 and what refers to it differ in their affinities.
+
+# Migrations
+
+With Config.Migrations or the key migrations the first connection of an sql.DB applies
+the migrations that the store does not have, in the order of the numbers their names
+begin with: each in one transaction with its row of the table goose_db_version, unless
+it says NO TRANSACTION. Those of one process wait for each other. One that fails is
+undone, the ones before it stay, and the open fails with an error that names file and
+line. The files are in goose's format:
+
+	-- +goose Up
+	CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT);
+	-- +goose Down
+	DROP TABLE notes;
+
+A statement that has semicolons of its own, as a trigger has, stands between
+-- +goose StatementBegin and -- +goose StatementEnd. MigrateUp, MigrateDown and
+Migrations do the same to an open sql.DB.
 
 # Upgrading
 

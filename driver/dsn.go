@@ -3,7 +3,6 @@ package driver
 import (
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -116,8 +115,6 @@ type spelling struct {
 func (c *Config) setKey(name, value string) error {
 	k, ok := findKey(name)
 	switch {
-	case slices.Contains(laterKeys, name):
-		return notAvailable("open", "key "+name)
 	case name == "path":
 		return newError("open", ErrMisuse, "key path is not legal in a DSN: the path stands before the ?")
 	case !ok:

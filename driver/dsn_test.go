@@ -118,7 +118,6 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"d?memory_budget=64M", false, []string{"memory_budget", "64M", "bytes, KiB, MiB or GiB"}},
 		{"d?memory_budget=1023KiB", false, []string{"memory_budget", "1023KiB", "1MiB"}},
 		{"d?memory_budget=-5MiB", false, []string{"memory_budget", "-5MiB"}},
-		{"d?migrations=x", true, []string{"migrations"}},
 		{"d?mode=rw&mode=rw", false, []string{"key mode is given twice"}},
 		{"d?busy_timeout=1&_busy_timeout=1", false, []string{"busy_timeout is given twice", "_busy_timeout"}},
 		{"d?_pragma=busy_timeout(1)&_pragma=busy_timeout(2)", false, []string{"given twice"}},

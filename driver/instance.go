@@ -35,6 +35,8 @@ type instance struct {
 	books  *catalog.Memory // of a store in memory
 	budget string          // where cfg.MemoryBudget is from
 
+	migrating chan struct{} // holds the token of who applies migrations
+
 	refs int // guarded by instances.mu
 }
 
@@ -101,7 +103,7 @@ func (r *registry) take(want address) *instance {
 	inst := r.open[want]
 	if inst == nil {
 		r.last++
-		inst = &instance{key: want.path, timeline: want.timeline, readOnly: want.readOnly, token: r.last, events: newEventHub(), mu: new(sync.Mutex)}
+		inst = &instance{key: want.path, timeline: want.timeline, readOnly: want.readOnly, token: r.last, events: newEventHub(), mu: new(sync.Mutex), migrating: make(chan struct{}, 1)}
 		if inst.key == "" {
 			inst.key, inst.memory = fmt.Sprintf("memory %d", r.last), true
 		}

@@ -139,6 +139,7 @@ var keys = func() []configKey {
 		},
 		compact,
 		catchup,
+		migrationsKey,
 		word("resident", func(c *Config) *string { return &c.Resident }, []string{"all", "keys"}, nil),
 		word("pushdown", func(c *Config) *string { return &c.Pushdown }, []string{"on", "off"}, nil),
 		word("time_format", func(c *Config) *string { return &c.TimeFormat },
@@ -157,11 +158,6 @@ var ephemeralKey = configKey{
 		return ""
 	},
 	set: func(c *Config, _ string) error { c.Ephemeral = true; return nil },
-}
-
-// laterKeys are the keys of the documented surface that do not work yet.
-var laterKeys = []string{
-	"migrations",
 }
 
 // findKey returns the key of that name.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -44,17 +43,13 @@ var commands = []command{
 	{"checkpoint", "DIR", "end the log files: sealed, and the head of the timeline", runCheckpoint},
 	{"compact", "DIR", "rewrite the log: one record per row", runCompact},
 	{"branch", "[-d] DIR [NAME]", "list the branch points, make one of the present state, or delete one", runBranch},
+	{"migrate", "DIR FOLDER [up|down|status]", "apply an application's migrations, undo the newest, or list them", runMigrate},
 	{"gc", "[-n] DIR", "remove files that nothing needs, or say which these are", runGC},
 	{"backup", "DIR DEST", "write a backup of a store to a new directory", runBackup},
 	{"restore", "BACKUP DIR", "make a store of a backup, every byte verified", runRestore},
 	{"slt", "[flags] FILE…", "run sqllogictest scripts", runSLT},
 	{"bench", "residency [flags]", "compare resident=all, resident=keys and plain SQLite under limits of memory", runBench},
 	{"demo", "[DIR]", "fill a store, kill its writers, show what is left", runDemo},
-}
-
-// laterCommands are named by the documentation and do nothing yet.
-var laterCommands = []string{
-	"migrate",
 }
 
 // run executes one command line and returns the exit status.
@@ -80,9 +75,6 @@ func run(ctx context.Context, args []string, std streams) int {
 		if c.name == name {
 			return report(ctx, c.run(ctx, args, std), std)
 		}
-	}
-	if slices.Contains(laterCommands, name) {
-		return report(ctx, misuse("command %s is not yet available: use %s", name, commandNames()), std)
 	}
 	return report(ctx, misuse("unknown command %s: use %s", name, commandNames()), std)
 }

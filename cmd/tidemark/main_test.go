@@ -69,7 +69,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{nil, []string{"sql", "inspect", "check", "slt", "demo"}},
 		{[]string{"frobnicate"}, []string{"frobnicate", "sql", "check"}},
-		{[]string{"migrate", dir, missing}, []string{"migrate", "not yet available"}},
+		{[]string{"migrate", dir, missing}, []string{missing, "no folder"}},
+		{[]string{"migrate", dir}, []string{"migrate", "up"}},
+		{[]string{"migrate", dir, t.TempDir(), "sideways"}, []string{"sideways", "down"}},
 		{[]string{"sql", dir}, []string{"directory", "statements"}},
 		{[]string{"sql", "-nope", dir, "SELECT 1"}, []string{"-nope", "-mode"}},
 		{[]string{"sql", "-mode", "csv", dir, "SELECT 1"}, []string{"csv", "list or table"}},

@@ -26,7 +26,9 @@ func openConfig(ctx context.Context, cfg driver.Config) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.TimeFormat = "none"
+	if cfg.TimeFormat == "" {
+		cfg.TimeFormat = "none"
+	}
 	connector, err := driver.NewConnector(cfg)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ var foreign = []struct {
 	{"database/sql", []string{"driver", "catalog", "migrations", "cmd/tidemark", "sqltests", "sqltests/slt", "vtab"}, false, "the engine knows nothing of SQL"},
 	{"modernc.org/", []string{"vtab", "catalog"}, false, "SQLite is reached through the bridge and the catalog"},
 	{"github.com/jmoiron/sqlx", []string{"catalog"}, false, "only the catalog is queried"},
-	{"github.com/pressly/goose", []string{"migrations", "catalog"}, false, "only the catalog is migrated"},
+	{"github.com/pressly/goose", []string{"migrations", "catalog", "driver"}, false, "only the catalog and applications are migrated"},
 	{"github.com/sqlc-dev/meyer", []string{"driver/internal/sqltext"}, true, "the parser is wrapped in one package"},
 }
 
