@@ -44,9 +44,11 @@ type DropObject struct {
 	Name string
 }
 
-// ReplaceTable gives a table new names and texts. Columns keep their ids,
-// order, affinity and collation; indexes that the new definition leaves out
-// are dropped and the ones it adds are built.
+// ReplaceTable gives a table another definition over the same rows. Columns keep
+// their ids, order, affinity and collation and the value of rows that lack them;
+// a column that no index uses may become a dropped one. New columns come behind,
+// with ids above all others, and are missing in all rows there are. Indexes that
+// the new definition leaves out are dropped and the ones it adds are built.
 type ReplaceTable struct{ Def *TableDef }
 
 func (c CreateTable) alter(s *Schema, version uint64) (*Schema, error) {
@@ -183,23 +185,42 @@ func (c ReplaceTable) alter(s *Schema, version uint64) (*Schema, error) {
 // entries of a kept index or the fingerprint would mean something else.
 func (d *TableDef) replaceable(def *TableDef) error {
 	same := d.RowidAlias == def.RowidAlias && d.WithoutRowid == def.WithoutRowid && d.Durable == def.Durable &&
-		d.Resident == def.Resident && len(d.Columns) == len(def.Columns)
-	for i := range d.Columns {
-		if !same {
-			break
-		}
-		a, b := d.Columns[i], def.Columns[i]
-		same = a.ID == b.ID && a.Affinity == b.Affinity && a.Collation == b.Collation
-	}
+		d.Resident == def.Resident && len(d.Columns) <= len(def.Columns)
 	if !same {
 		return fmt.Errorf("%w: table %q: the new definition reads its rows differently", ErrInvalidChange, d.Name)
 	}
+	var last uint32
+	for i := range d.Columns {
+		if !d.Columns[i].replaceable(&def.Columns[i]) {
+			return fmt.Errorf("%w: table %q: the new definition reads column %q differently", ErrInvalidChange, d.Name, d.Columns[i].Name)
+		}
+		last = max(last, d.Columns[i].ID)
+	}
+	for _, c := range def.Columns[len(d.Columns):] {
+		if c.ID <= last {
+			return fmt.Errorf("%w: table %q: id %d of new column %q was used before", ErrInvalidChange, d.Name, c.ID, c.Name)
+		}
+		last = c.ID
+	}
 	for _, ix := range def.Indexes {
-		if old, _ := d.Index(ix.ID); old != nil && (old.Unique != ix.Unique || !slices.Equal(old.Columns, ix.Columns)) {
+		if old, _ := d.Index(ix.ID); old != nil && !old.sameEntries(ix) {
 			return fmt.Errorf("%w: index %q keeps its id under another key", ErrInvalidChange, ix.Name)
 		}
 	}
 	return nil
+}
+
+// replaceable reports that now reads a value as c does, or drops it.
+func (c *Column) replaceable(now *Column) bool {
+	if c.ID != now.ID || c.Affinity != now.Affinity || c.Collation != now.Collation {
+		return false
+	}
+	return now.Kind == ColumnDropped || c.Kind == now.Kind && c.Missing == now.Missing
+}
+
+// sameEntries reports that two indexes of one table have the same entries.
+func (ix *IndexDef) sameEntries(as *IndexDef) bool {
+	return ix.Unique == as.Unique && ix.Where == as.Where && slices.Equal(ix.Columns, as.Columns)
 }
 
 func (s *Schema) indexInUse(id uint64) bool {

@@ -17,7 +17,20 @@ const (
 	ResidentKeys
 )
 
-// Column of a table. ID is unique within the table for ever.
+// ColumnKind says what a place in a table's records is for.
+type ColumnKind uint8
+
+// Kinds of columns. Numbers are on disk and never reused.
+const (
+	ColumnPlain    ColumnKind = iota // a column of the table
+	ColumnStored                     // GENERATED … STORED
+	ColumnVirtual                    // GENERATED … VIRTUAL; its value is stored too, computed at the write
+	ColumnComputed                   // no column of the table: the value of an index's expression, or of a partial index's WHERE
+	ColumnDropped                    // was dropped: new records hold NULL there
+)
+
+// Column is one place in the records of a table. ID is unique within the table
+// for ever.
 type Column struct {
 	ID        uint32
 	Name      string
@@ -25,7 +38,15 @@ type Column struct {
 	Affinity  row.Affinity
 	Collation row.Collation
 	NotNull   bool // including implied by the key of a WITHOUT ROWID table
+	Kind      ColumnKind
+
+	// Missing is the value in rows whose record ends before this column: those
+	// that are older than its ADD COLUMN. It owns its bytes; NULL by default.
+	Missing row.Value
 }
+
+// Visible reports that SQL sees the column: it is one of the table's own.
+func (c *Column) Visible() bool { return c.Kind <= ColumnVirtual }
 
 // IndexColumn is one term of an index key: a column by ordinal.
 type IndexColumn struct {
@@ -42,10 +63,19 @@ type IndexDef struct {
 	Unique  bool
 	Origin  string // "c" CREATE INDEX, "u" UNIQUE, "pk" PRIMARY KEY
 	Columns []IndexColumn
+
+	// Where is 0 if the index has every row. Else it is a partial one and 1 +
+	// the ordinal of the ColumnComputed column that is 1 in the rows it has.
+	Where int
 }
 
 // TableDef describes a table as of one schema version. It is immutable: a
 // schema change makes a new one.
+//
+// Columns are the places of a record in their order, and only ever grow: SQL's
+// column i is the i-th visible one. A record may end before the last of them,
+// see Column.Missing. Wherever a definition names a column by number, that is
+// its ordinal in Columns.
 type TableDef struct {
 	ID            TableID
 	Version       uint64 // LSN of the schema change that made this definition

@@ -35,12 +35,16 @@ const (
 	flagWithoutRowid
 	flagStrict
 	flagDurable
-	flagLimited // MaxRows and OnFull follow the residency
-	tableFlags  = flagAutoIncrement | flagWithoutRowid | flagStrict | flagDurable | flagLimited
+	flagLimited  // MaxRows and OnFull follow the residency
+	flagPhysical // kind and missing value follow each column, see TableDef.physical
+	tableFlags   = flagAutoIncrement | flagWithoutRowid | flagStrict | flagDurable | flagLimited | flagPhysical
 
 	flagNotNull = 1
 	flagUnique  = 1
+	flagPartial = 2 // Where follows the columns; only in a table of flagPhysical
 	flagDesc    = 1
+
+	flagMissing = 0x80 // beside the kind of a column: the missing value follows
 )
 
 // encodeChange returns the op byte and body of a change whose ids are
@@ -149,13 +153,15 @@ func (e *schemaEncoder) table(d *TableDef) {
 	e.text(d.Name)
 	e.text(d.SQL)
 	e.byte(e.flag(d.AutoIncrement, flagAutoIncrement) | e.flag(d.WithoutRowid, flagWithoutRowid) |
-		e.flag(d.Strict, flagStrict) | e.flag(d.Durable, flagDurable) | e.flag(d.MaxRows > 0, flagLimited))
+		e.flag(d.Strict, flagStrict) | e.flag(d.Durable, flagDurable) | e.flag(d.MaxRows > 0, flagLimited) |
+		e.flag(d.physical(), flagPhysical))
 	e.byte(uint8(d.Resident))
 	if d.MaxRows > 0 {
 		e.uint(uint64(d.MaxRows))
 		e.byte(uint8(d.OnFull))
 	}
 	e.uint(uint64(d.RowidAlias + 1)) // 0 for none
+	physical := d.physical()
 	e.uint(uint64(len(d.Columns)))
 	for i := range d.Columns {
 		c := &d.Columns[i]
@@ -165,6 +171,9 @@ func (e *schemaEncoder) table(d *TableDef) {
 		e.byte(uint8(c.Affinity))
 		e.byte(uint8(c.Collation))
 		e.byte(e.flag(c.NotNull, flagNotNull))
+		if physical {
+			e.kind(c)
+		}
 	}
 	e.uint(uint64(len(d.Indexes)))
 	for _, ix := range d.Indexes {
@@ -172,17 +181,29 @@ func (e *schemaEncoder) table(d *TableDef) {
 	}
 }
 
+// kind adds what flagPhysical says of a column: a byte, and the missing value as
+// a record of one column.
+func (e *schemaEncoder) kind(c *Column) {
+	e.byte(uint8(c.Kind) | e.flag(!c.Missing.IsNull(), flagMissing))
+	if !c.Missing.IsNull() {
+		e.text(string(row.AppendRecord(nil, []row.Value{c.Missing})))
+	}
+}
+
 func (e *schemaEncoder) index(ix *IndexDef) {
 	e.uint(ix.ID)
 	e.text(ix.Name)
 	e.text(ix.SQL)
-	e.byte(e.flag(ix.Unique, flagUnique))
+	e.byte(e.flag(ix.Unique, flagUnique) | e.flag(ix.Where != 0, flagPartial))
 	e.byte(uint8(originCode(ix.Origin)))
 	e.uint(uint64(len(ix.Columns)))
 	for _, c := range ix.Columns {
 		e.uint(uint64(c.Column))
 		e.byte(e.flag(c.Desc, flagDesc))
 		e.byte(uint8(c.Collation))
+	}
+	if ix.Where != 0 {
+		e.uint(uint64(ix.Where))
 	}
 }
 
@@ -318,6 +339,9 @@ func (d *schemaDecoder) table(version uint64) *TableDef {
 		}
 		c.Collation = d.collation()
 		c.NotNull = d.flags(flagNotNull) != 0
+		if f&flagPhysical != 0 {
+			d.columnKind(c)
+		}
 	}
 	if n := d.count(6); n > 0 {
 		t.Indexes = make([]*IndexDef, n)
@@ -325,12 +349,38 @@ func (d *schemaDecoder) table(version uint64) *TableDef {
 			t.Indexes[i] = d.index()
 		}
 	}
+	if d.err == nil && t.physical() != (f&flagPhysical != 0) {
+		d.fail("flags %#x of a table in a schema record", f)
+	}
 	return t
+}
+
+// columnKind reads what schemaEncoder.kind writes.
+func (d *schemaDecoder) columnKind(c *Column) {
+	b := d.byte()
+	if c.Kind = ColumnKind(b &^ flagMissing); c.Kind > ColumnDropped {
+		d.fail("column of kind %d in a schema record", c.Kind)
+	}
+	if b&flagMissing == 0 {
+		return
+	}
+	rec := row.Record(d.text())
+	if d.err != nil {
+		return
+	}
+	if n, err := rec.Columns(); err != nil || n != 1 || rec.Validate() != nil {
+		d.fail("missing value of column %q in a schema record", c.Name)
+		return
+	}
+	if c.Missing = rec.Column(0); c.Missing.IsNull() {
+		d.fail("missing value of column %q in a schema record is NULL", c.Name)
+	}
 }
 
 func (d *schemaDecoder) index() *IndexDef {
 	ix := &IndexDef{ID: d.uint(), Name: d.text(), SQL: d.text()}
-	ix.Unique = d.flags(flagUnique) != 0
+	f := d.flags(flagUnique | flagPartial)
+	ix.Unique = f&flagUnique != 0
 	origin := d.byte()
 	if int(origin) >= len(indexOrigins) {
 		d.fail("index origin %d in a schema record", origin)
@@ -340,6 +390,11 @@ func (d *schemaDecoder) index() *IndexDef {
 	ix.Columns = make([]IndexColumn, d.count(3))
 	for i := range ix.Columns {
 		ix.Columns[i] = IndexColumn{Column: d.ordinal(), Desc: d.flags(flagDesc) != 0, Collation: d.collation()}
+	}
+	if f&flagPartial != 0 {
+		if ix.Where = d.ordinal(); ix.Where == 0 {
+			d.fail("partial index %q of every row in a schema record", ix.Name)
+		}
 	}
 	return ix
 }

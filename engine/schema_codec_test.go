@@ -27,6 +27,24 @@ func sampleChanges() []Change {
 		RowidAlias: -1, WithoutRowid: true,
 		Indexes: []*IndexDef{{ID: 2, Name: "pk", Unique: true, Origin: "pk", Columns: []IndexColumn{{}}}},
 	}
+	altered := &TableDef{
+		ID: 5, Version: 77, Name: "a", SQL: "CREATE TABLE a(…)",
+		Columns: []Column{
+			{ID: 1, Name: "a", Affinity: row.AffInteger, Kind: ColumnDropped},
+			{ID: 2, Name: "a", Affinity: row.AffText, Missing: row.TextValue("twelve"), NotNull: true},
+			{ID: 7, Name: "g", Affinity: row.AffReal, Kind: ColumnVirtual, Missing: row.RealValue(-0.5)},
+			{ID: 8, Name: "s", Affinity: row.AffBlob, Kind: ColumnStored, Missing: row.BlobValue("")},
+			{ID: 9, Name: "where", Affinity: row.AffBlob, Kind: ColumnComputed, Missing: row.IntValue(1)},
+		},
+		RowidAlias: -1, Durable: true,
+		Indexes: []*IndexDef{
+			{ID: 6, Name: "part", SQL: "CREATE INDEX …", Unique: true, Origin: "c", Columns: []IndexColumn{{Column: 1}}, Where: 5},
+		},
+	}
+	partial := &TableDef{ // nothing but the index is out of the ordinary
+		ID: 8, Version: 77, Name: "p", Columns: []Column{{ID: 1, Name: "p", Affinity: row.AffBlob}}, RowidAlias: -1,
+		Indexes: []*IndexDef{{ID: 9, Name: "w", Origin: "c", Columns: []IndexColumn{{}}, Where: 1}},
+	}
 	limited := *keyed
 	limited.MaxRows, limited.OnFull = 1<<40, OnFullDropOldest
 	return []Change{
@@ -40,6 +58,10 @@ func sampleChanges() []Change {
 		CreateObject{Object: Object{Kind: KindTrigger, Name: "t", TblName: "v", SQL: "CREATE TRIGGER t …"}},
 		DropObject{Kind: KindTrigger, Name: "t"},
 		ReplaceTable{Def: def},
+		CreateTable{Def: altered},
+		ReplaceTable{Def: altered},
+		CreateIndex{Table: 5, Index: altered.Indexes[0]},
+		CreateTable{Def: partial},
 	}
 }
 
@@ -82,6 +104,12 @@ func TestSchemaCodecRefuses(t *testing.T) {
 		{"no limit among limits", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagLimited, 0, 0, 0, 0, 0, 0}},
 		{"unknown action of a limit", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagLimited, 0, 5, 2, 0, 0, 0}},
 		{"limit beyond 63 bits", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagLimited, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0, 0, 0, 0}},
+		{"a kind of columns of which none is needed", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagPhysical, 0, 0, 1, 1, 1, 'c', 0, uint8(row.AffBlob), 0, 0, uint8(ColumnPlain), 0}},
+		{"unknown kind of column", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagPhysical, 0, 0, 1, 1, 1, 'c', 0, uint8(row.AffBlob), 0, 0, uint8(ColumnDropped) + 1, 0}},
+		{"missing value NULL", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagPhysical, 0, 0, 1, 1, 1, 'c', 0, uint8(row.AffBlob), 0, 0, flagMissing, 2, 2, 0, 0}},
+		{"missing value of no column", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagPhysical, 0, 0, 1, 1, 1, 'c', 0, uint8(row.AffBlob), 0, 0, flagMissing, 1, 1, 0}},
+		{"missing value in a long form", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, flagPhysical, 0, 0, 1, 1, 1, 'c', 0, uint8(row.AffBlob), 0, 0, flagMissing, 3, 2, 1, 1, 0}},
+		{"a partial index of every row", opCreateIndex, []byte{schemaLayout, 1, 1, 1, 1, 'i', 0, flagPartial, 0, 1, 0, 0, 0, 0}},
 		{"unknown residency", opCreateTable, []byte{schemaLayout, 1, 1, 1, 't', 0, 0, 9, 0, 0, 0}},
 		{"unknown origin", opCreateIndex, []byte{schemaLayout, 1, 1, 1, 1, 'i', 0, 0, 3, 0}},
 		{"empty", opDropTable, nil},

@@ -221,6 +221,9 @@ func (d *TableDef) validate() error {
 			return fmt.Errorf("%w: table %q: column %q: affinity %d, collation %d", ErrInvalidChange, d.Name, c.Name, c.Affinity, c.Collation)
 		}
 	}
+	if err := d.validateKinds(); err != nil {
+		return err
+	}
 	for i, ix := range d.Indexes {
 		if err := d.validateIndex(ix); err != nil {
 			return err
@@ -242,11 +245,46 @@ func (d *TableDef) validateIndex(ix *IndexDef) error {
 		return fmt.Errorf("%w: index %q: origin %q", ErrInvalidChange, ix.Name, ix.Origin)
 	}
 	for _, c := range ix.Columns {
-		if c.Column < 0 || c.Column >= len(d.Columns) || c.Collation > row.RTrim {
+		if c.Column < 0 || c.Column >= len(d.Columns) || c.Collation > row.RTrim || d.Columns[c.Column].Kind == ColumnDropped {
 			return fmt.Errorf("%w: index %q: column %d, collation %d", ErrInvalidChange, ix.Name, c.Column, c.Collation)
 		}
 	}
+	if at := ix.Where - 1; ix.Where < 0 || at >= len(d.Columns) || at >= 0 && d.Columns[at].Kind != ColumnComputed {
+		return fmt.Errorf("%w: index %q: its rows are told by column %d", ErrInvalidChange, ix.Name, at)
+	}
 	return nil
+}
+
+// validateKinds is the part of validate that is about Column.Kind and Missing.
+func (d *TableDef) validateKinds() error {
+	visible := false
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		switch {
+		case c.Kind > ColumnDropped:
+			return fmt.Errorf("%w: table %q: column %q of kind %d", ErrInvalidChange, d.Name, c.Name, c.Kind)
+		case c.Kind == ColumnDropped && (c.NotNull || !c.Missing.IsNull()):
+			return fmt.Errorf("%w: table %q: dropped column %q has a constraint or a missing value", ErrInvalidChange, d.Name, c.Name)
+		case i == d.RowidAlias && (c.Kind != ColumnPlain || !c.Missing.IsNull()):
+			return fmt.Errorf("%w: table %q: column %q of kind %d is the rowid", ErrInvalidChange, d.Name, c.Name, c.Kind)
+		}
+		visible = visible || c.Visible()
+	}
+	if !visible {
+		return fmt.Errorf("%w: table %q has no visible column", ErrInvalidChange, d.Name)
+	}
+	return nil
+}
+
+// physical reports whether a definition says more than one list of visible
+// columns does: older programs do not know how to read such a table.
+func (d *TableDef) physical() bool {
+	for i := range d.Columns {
+		if c := &d.Columns[i]; c.Kind != ColumnPlain || !c.Missing.IsNull() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(d.Indexes, func(ix *IndexDef) bool { return ix.Where != 0 })
 }
 
 // foldName lower-cases ASCII letters, as SQLite does to compare names.
