@@ -240,10 +240,10 @@ func (r *rows) columnType(i int) columnType {
 	return *col.kind
 }
 
-// ordinal returns the position of a column, or -1.
+// ordinal returns the ordinal of a visible column, or -1.
 func ordinal(def *engine.TableDef, name string) int {
 	for i := range def.Columns {
-		if fold(def.Columns[i].Name) == fold(name) {
+		if c := &def.Columns[i]; c.Visible() && fold(c.Name) == fold(name) {
 			return i
 		}
 	}

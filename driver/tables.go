@@ -106,15 +106,17 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(t.Columns) != len(def.Columns) {
-		return nil, newError("", ErrInternal, "table %s: %d columns in its text, %d in its definition", def.Name, len(t.Columns), len(def.Columns))
+	at := visibleColumns(def)
+	if len(t.Columns) != len(at) {
+		return nil, newError("", ErrInternal, "table %s: %d columns in its text, %d in its definition", def.Name, len(t.Columns), len(at))
 	}
 	info := &vtab.TableInfo{Def: def, Key: vtab.Conflict(t.RowidConflict)}
 	for _, c := range t.Checks {
 		info.Checks = append(info.Checks, vtab.Check{Name: c.Name, Expr: c.Expr, Columns: columnsNamed(def, c.Names)})
 	}
 	defaults, notNull := make([]string, len(def.Columns)), make([]vtab.Conflict, len(def.Columns))
-	for i, col := range t.Columns {
+	for n, col := range t.Columns {
+		i := at[n]
 		if defaults[i] = col.Default; col.Default != "" {
 			info.Defaults = defaults
 		}
@@ -127,12 +129,24 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 	return info, err
 }
 
+// visibleColumns lists the ordinals of the columns that a table's text has.
+func visibleColumns(def *engine.TableDef) []int {
+	if list := def.Visible(); list != nil {
+		return list
+	}
+	list := make([]int, len(def.Columns))
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
 // columnsNamed returns the ordinals of the columns among names, which are in
 // lower case.
 func columnsNamed(def *engine.TableDef, names []string) []int {
 	columns := []int{} // not nil: a constant expression names none
 	for i, col := range def.Columns {
-		if slices.Contains(names, sqltext.Lower(col.Name)) {
+		if col.Visible() && slices.Contains(names, sqltext.Lower(col.Name)) {
 			columns = append(columns, i)
 		}
 	}

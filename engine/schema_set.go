@@ -255,38 +255,6 @@ func (d *TableDef) validateIndex(ix *IndexDef) error {
 	return nil
 }
 
-// validateKinds is the part of validate that is about Column.Kind and Missing.
-func (d *TableDef) validateKinds() error {
-	visible := false
-	for i := range d.Columns {
-		c := &d.Columns[i]
-		switch {
-		case c.Kind > ColumnDropped:
-			return fmt.Errorf("%w: table %q: column %q of kind %d", ErrInvalidChange, d.Name, c.Name, c.Kind)
-		case c.Kind == ColumnDropped && (c.NotNull || !c.Missing.IsNull()):
-			return fmt.Errorf("%w: table %q: dropped column %q has a constraint or a missing value", ErrInvalidChange, d.Name, c.Name)
-		case i == d.RowidAlias && (c.Kind != ColumnPlain || !c.Missing.IsNull()):
-			return fmt.Errorf("%w: table %q: column %q of kind %d is the rowid", ErrInvalidChange, d.Name, c.Name, c.Kind)
-		}
-		visible = visible || c.Visible()
-	}
-	if !visible {
-		return fmt.Errorf("%w: table %q has no visible column", ErrInvalidChange, d.Name)
-	}
-	return nil
-}
-
-// physical reports whether a definition says more than one list of visible
-// columns does: older programs do not know how to read such a table.
-func (d *TableDef) physical() bool {
-	for i := range d.Columns {
-		if c := &d.Columns[i]; c.Kind != ColumnPlain || !c.Missing.IsNull() {
-			return true
-		}
-	}
-	return slices.ContainsFunc(d.Indexes, func(ix *IndexDef) bool { return ix.Where != 0 })
-}
-
 // foldName lower-cases ASCII letters, as SQLite does to compare names.
 func foldName(name string) string {
 	for i := 0; i < len(name); i++ {

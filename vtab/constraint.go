@@ -201,7 +201,7 @@ func (ch *change) touches(ix *engine.IndexDef) bool {
 			return true
 		}
 	}
-	return false
+	return ix.Where != 0 && ch.set[ix.Where-1]
 }
 
 // notUnique is the error of a violated index.

@@ -329,14 +329,18 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 			rc = q.c.failColumn(tls, ctx, recover())
 		}
 	}()
+	col := int(k)
+	if v := q.t.visible; v != nil {
+		col = v[col]
+	}
 	switch {
 	case noChange(ctx):
-	case int(k) == q.alias:
+	case col == q.alias:
 		q.c.setResult(tls, ctx, row.IntValue(q.buf[q.i].Rowid))
 	case q.odd:
-		rc = q.oddColumn(tls, ctx, int(k))
+		rc = q.oddColumn(tls, ctx, col)
 	case q.keyed != nil:
-		v := q.value(int(k))
+		v := q.value(col)
 		if q.failed != nil {
 			done = true
 			return q.failedColumn()
@@ -354,7 +358,11 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 			q.read = true
 		}
 		// The hidden column lies behind those of every record and so is NULL.
-		q.c.setResult(tls, ctx, q.dec.Column(int(k)))
+		v := q.dec.Column(col)
+		if q.t.missing && v.IsNull() {
+			v = q.t.stored(&q.dec, col)
+		}
+		q.c.setResult(tls, ctx, v)
 	}
 	done = true
 	return lib.SQLITE_OK
@@ -367,7 +375,7 @@ func (q *cursor) oddColumn(tls *libc.TLS, ctx uintptr, k int) int32 {
 	case q.src != nil:
 		q.c.setResult(tls, ctx, q.src.column(k))
 		return lib.SQLITE_OK
-	case k == q.t.ncols:
+	case k == len(q.t.info.Def.Columns):
 		q.c.setResult(tls, ctx, row.TextValue(q.past.name))
 		return lib.SQLITE_OK
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
-// value returns column k of the current row. The row of an index whose keys
+// value returns the column of ordinal k of the current row. The row of an index whose keys
 // tell what is read is fetched only when a key does not tell after all; q.failed
 // says that it could not be.
 func (q *cursor) value(k int) row.Value {
@@ -31,7 +31,7 @@ func (q *cursor) value(k int) row.Value {
 	if q.past != nil {
 		return q.past.column(&q.dec, k)
 	}
-	return q.dec.Column(k)
+	return q.t.stored(&q.dec, k)
 }
 
 // fromKey reads a column out of the key of the current entry.

@@ -100,7 +100,7 @@ func (ch *change) setKey(fk *foreignKey, action Action, rowid int64, now *rowIma
 	rec = row.Record(strings.Clone(string(rec)))
 	ch.dec.Reset(rec)
 	for i := range ch.vals {
-		ch.set[i], ch.vals[i] = false, ch.dec.Column(i)
+		ch.set[i], ch.vals[i] = false, ch.t.kept(&ch.dec, i)
 	}
 	for i, col := range fk.columns {
 		var v row.Value

@@ -24,7 +24,7 @@ func (r *rowImage) column(i int) row.Value {
 	case r.vals != nil:
 		return r.vals[i]
 	}
-	return r.rec.Column(i)
+	return r.def.Value(r.rec, i)
 }
 
 // hasNull reports whether one of the columns is NULL: such a key refers to

@@ -129,7 +129,7 @@ func (fk *foreignKey) locate(parent *engine.TableDef) bool {
 		return true
 	}
 	for i, ix := range parent.Indexes {
-		if !ix.Unique || len(ix.Columns) != len(fk.Columns) || names == nil && ix.Origin != "pk" {
+		if !ix.Unique || ix.Where != 0 || len(ix.Columns) != len(fk.Columns) || names == nil && ix.Origin != "pk" {
 			continue
 		}
 		var columns, pcolumns []int
@@ -184,6 +184,9 @@ func makeProbe(fk *foreignKey, action bool) probe {
 		}
 	}
 	for i, ix := range fk.child.Indexes {
+		if ix.Where != 0 {
+			continue
+		}
 		var terms []int
 		for _, ic := range ix.Columns {
 			at := slices.Index(fk.columns, ic.Column)

@@ -15,8 +15,8 @@ import (
 // the rowid's uniqueness, then unique indexes.
 func (ch *change) insert(args []uintptr) error {
 	def := ch.def
-	for i := range ch.vals {
-		ch.vals[i] = valueAt(ch.tls, args[2+i])
+	for i := range ch.t.ncols { // the others are NULL
+		ch.vals[ch.t.phys(i)] = valueAt(ch.tls, args[2+i])
 	}
 	auto := true
 	if !def.WithoutRowid {

@@ -143,9 +143,13 @@ func matchColumns(def, old *engine.TableDef) ([]int, error) {
 	if def.WithoutRowid != old.WithoutRowid {
 		return nil, errorf(lib.SQLITE_ERROR, "its key has changed since")
 	}
-	match, same := make([]int, len(def.Columns)), len(def.Columns) == len(old.Columns)
+	match, same := make([]int, len(def.Columns)), len(def.Columns) == len(old.Columns) && def.Visible() == nil
 	for i, col := range def.Columns {
-		at := slices.IndexFunc(old.Columns, func(c engine.Column) bool { return c.ID == col.ID })
+		if !col.Visible() { // nobody reads it
+			match[i] = -1
+			continue
+		}
+		at := slices.IndexFunc(old.Columns, func(c engine.Column) bool { return c.ID == col.ID && c.Visible() })
 		match[i], same = at, same && at == i
 		if at < 0 {
 			if i == def.RowidAlias {
@@ -179,11 +183,13 @@ func sameKey(def *engine.TableDef, ix *engine.IndexDef, old *engine.TableDef, wa
 // column returns the column of the old record that stands for column k.
 func (p *past) column(dec *row.Decoder, k int) row.Value {
 	if p.columns != nil {
-		if k = p.columns[k]; k < 0 {
-			return row.Value{}
+		at := p.columns[k]
+		if at < 0 { // what a row of then would show if it had stayed
+			return p.def.Columns[k].Missing
 		}
+		k = at
 	}
-	return dec.Column(k)
+	return p.view.Def().Read(dec, k)
 }
 
 // state returns what the cursor reads of the table.

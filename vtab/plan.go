@@ -76,7 +76,7 @@ const (
 // term is a usable constraint of the WHERE clause.
 type term struct {
 	at       int // position in aConstraint
-	col      int
+	col      int // ordinal, -1 for the rowid
 	op       uint8
 	letter   byte // conversion, 0 when the term can be used with the rowid only
 	coll     row.Collation
@@ -190,6 +190,7 @@ func (pl *planner) plan() int32 {
 			}
 			continue
 		}
+		col = pl.t.phys(col)
 		if con.Fusable == 0 || !plannable(con.Fop) || pl.t.c.PushdownOff {
 			continue
 		}
@@ -287,7 +288,7 @@ func (pl *planner) orderBy() []lib.Tsqlite3_index_orderby {
 // since it is unique, later terms do not matter.
 func (pl *planner) orderedByRowid() bool {
 	ob := pl.orderBy()
-	return len(ob) > 0 && (ob[0].FiColumn < 0 || int(ob[0].FiColumn) == pl.t.info.Def.RowidAlias)
+	return len(ob) > 0 && (ob[0].FiColumn < 0 || pl.t.phys(int(ob[0].FiColumn)) == pl.t.info.Def.RowidAlias)
 }
 
 // consumeOrder promises the order asked for and returns the direction bit. Of

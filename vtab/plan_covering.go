@@ -15,12 +15,13 @@ import (
 func (pl *planner) keyed(ix *engine.IndexDef) (has, told bool) {
 	def := pl.t.info.Def
 	used := uint64(pl.ii.FcolUsed)
-	if used>>63 != 0 && len(def.Columns) > 63 {
+	if used>>63 != 0 && pl.t.ncols > 63 {
 		return false, false
 	}
 	told = true
-	for col := range min(63, len(def.Columns)) {
-		if used>>col&1 == 0 || col == def.RowidAlias {
+	for i := range min(63, pl.t.ncols) {
+		col := pl.t.phys(i)
+		if used>>i&1 == 0 || col == def.RowidAlias {
 			continue
 		}
 		if !slices.ContainsFunc(ix.Columns, func(ic engine.IndexColumn) bool { return ic.Column == col }) {
@@ -53,7 +54,7 @@ func tells(ix *engine.IndexDef, def *engine.TableDef, col int) bool {
 // nothing may be tested but what the plan itself answers.
 func (pl *planner) distinct(cand candidate) bool {
 	def := pl.t.info.Def
-	if alias := def.RowidAlias; alias >= 0 && (alias >= 63 || uint64(pl.ii.FcolUsed)>>alias&1 != 0) {
+	if alias := def.RowidAlias; alias >= 0 && pl.uses(alias) {
 		return false
 	}
 	return cand.told && lib.Xsqlite3_vtab_distinct(pl.tls, pl.info) == 2 && pl.wholeWhere() != nil &&
@@ -65,9 +66,20 @@ func (pl *planner) distinct(cand candidate) bool {
 func (pl *planner) usedColumns(ix *engine.IndexDef) int {
 	columns := 1
 	for i, ic := range ix.Columns {
-		if ic.Column < 63 && uint64(pl.ii.FcolUsed)>>ic.Column&1 != 0 {
+		if pl.uses(ic.Column) {
 			columns = i + 1
 		}
 	}
 	return columns
+}
+
+// uses reports whether the statement may use the column of an ordinal.
+func (pl *planner) uses(ordinal int) bool {
+	i := ordinal
+	if pl.t.visible != nil {
+		if i = slices.Index(pl.t.visible, ordinal); i < 0 {
+			return false
+		}
+	}
+	return i >= 63 || uint64(pl.ii.FcolUsed)>>i&1 != 0
 }

@@ -36,6 +36,9 @@ func (pl *planner) bestIndex(others, rowid []term) candidate {
 		if i > planIndexMask {
 			break
 		}
+		if ix.Where != 0 { // SQLite does not tell whether the WHERE clause implies the index's
+			continue
+		}
 		if cand, ok := pl.consider(i, ix, others, rowid); ok && cand.total < best.total {
 			best = cand
 		}

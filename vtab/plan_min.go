@@ -33,6 +33,10 @@ func (pl *planner) minimum() int {
 		return noColumn
 	}
 	col := int(arg.FiColumn)
+	if col > pl.t.ncols {
+		return noColumn
+	}
+	col = pl.t.phys(col)
 	if col < 0 || col == pl.t.info.Def.RowidAlias {
 		return -1
 	}

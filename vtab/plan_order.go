@@ -13,7 +13,7 @@ func (pl *planner) orderedBy(ix *engine.IndexDef, eq int) (ok, desc bool) {
 	def := pl.t.info.Def
 	next, first := eq, true
 	for _, ob := range pl.orderBy() {
-		col := int(ob.FiColumn)
+		col := pl.t.phys(int(ob.FiColumn))
 		if col < 0 {
 			col = def.RowidAlias
 		}
@@ -54,7 +54,7 @@ func (pl *planner) grouped(ix *engine.IndexDef, eq int) bool {
 	def := pl.t.info.Def
 	var want, have uint64
 	for _, ob := range pl.orderBy() {
-		col := int(ob.FiColumn)
+		col := pl.t.phys(int(ob.FiColumn))
 		if col < 0 || col > 63 {
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 // pass a test that no index knows of. It is taken anew when the table has
 // become twice as large or half as large.
 type sample struct {
+	def   *engine.TableDef
 	rows  int // of the table, when the sample was taken
 	taken []engine.Entry
 	share map[sampledColumn]float64
@@ -27,7 +28,7 @@ func (pl *planner) sample() *sample {
 	}
 	t, rows := pl.t, pl.stats.Len()
 	if s := t.sample; s == nil || rows > 2*s.rows || 2*rows < s.rows {
-		t.sample = &sample{rows: rows, taken: pl.stats.Sample(sampleSize), share: map[sampledColumn]float64{}}
+		t.sample = &sample{def: t.info.Def, rows: rows, taken: pl.stats.Sample(sampleSize), share: map[sampledColumn]float64{}}
 	}
 	return t.sample
 }
@@ -57,7 +58,7 @@ func (s *sample) fits(tm term, v row.Value) float64 {
 	ts := test{op: testOps[tm.op], coll: tm.coll, val: v}
 	n := 0.0
 	for _, e := range s.taken {
-		if ts.passes(e.Rec.Column(tm.col)) {
+		if ts.passes(s.def.Value(e.Rec, tm.col)) {
 			n++
 		}
 	}
@@ -72,7 +73,7 @@ func (s *sample) equal(c sampledColumn) float64 {
 	}
 	keys := map[string]int{}
 	for _, e := range s.taken {
-		keys[string(row.AppendKey(nil, e.Rec.Column(c.col), c.coll, false))]++
+		keys[string(row.AppendKey(nil, s.def.Value(e.Rec, c.col), c.coll, false))]++
 	}
 	same := 0
 	for _, n := range keys {

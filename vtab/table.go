@@ -24,6 +24,9 @@ type table struct {
 	info   *TableInfo
 	ncols  int // visible columns; the hidden one has this number
 
+	visible []int // ordinals of the visible columns and one behind all of them; nil where SQL's numbers are the same
+	missing bool  // a column has a value in rows that end before it
+
 	h  *engine.TxTable // of tx under schema
 	tx *engine.Tx
 
@@ -149,7 +152,7 @@ func (t *table) refresh() error {
 func (t *table) use(info *TableInfo) {
 	t.dropChecks()
 	t.info = info
-	t.ncols = len(info.Def.Columns)
+	t.useColumns(info.Def)
 	t.uniques = uniqueOrder(info)
 	t.scanKey = keyOrder(info.Def)
 	t.checkSQL = checkSelect(info, everyCheck)
@@ -190,7 +193,11 @@ func (t *table) handle() (*engine.TxTable, error) {
 func Declaration(def *engine.TableDef) string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE x(")
-	for _, col := range def.Columns {
+	for i := range def.Columns {
+		col := &def.Columns[i]
+		if !col.Visible() {
+			continue
+		}
 		b.WriteString(quoteName(col.Name))
 		if typ := declaredType(def, col.DeclType); typ != "" {
 			b.WriteString(" " + quoteName(typ))
@@ -208,7 +215,7 @@ func Declaration(def *engine.TableDef) string {
 // a longer one that it does not have.
 func hiddenName(def *engine.TableDef) string {
 	name := HiddenColumn
-	for slices.ContainsFunc(def.Columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) }) {
+	for slices.ContainsFunc(def.Columns, func(c engine.Column) bool { return c.Visible() && strings.EqualFold(c.Name, name) }) {
 		name = HiddenColumn[:1] + name
 	}
 	return name

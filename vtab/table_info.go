@@ -26,7 +26,8 @@ const (
 
 // TableInfo is what the bridge must know of a table beyond the engine's
 // definition. It is immutable once handed over and may be shared by
-// connections.
+// connections. "Per column" is by ordinal of the definition, be the column
+// visible or not.
 type TableInfo struct {
 	// Def is the engine's definition of the table in the schema asked about.
 	Def *engine.TableDef

@@ -97,9 +97,9 @@ type change struct {
 	def  *engine.TableDef
 	mode Conflict // the statement's: Default when it has none
 
-	keys     *tableKeys // foreign keys that concern the table, nil without any
-	vals     []row.Value
-	set      []bool // UPDATE: columns that SET names
+	keys     *tableKeys  // foreign keys that concern the table, nil without any
+	vals     []row.Value // by ordinal
+	set      []bool      // UPDATE: columns that SET names, by ordinal
 	dec      row.Decoder
 	rivals   []int64
 	rowid    int64
@@ -157,7 +157,7 @@ func (ch *change) run(args []uintptr) error {
 func (ch *change) prepare(h *engine.TxTable) (err error) {
 	t := ch.t
 	ch.h, ch.def = h, t.info.Def
-	if n := t.ncols; cap(ch.vals) < n {
+	if n := len(ch.def.Columns); cap(ch.vals) < n {
 		ch.vals, ch.set = make([]row.Value, n), make([]bool, n)
 	} else {
 		ch.vals, ch.set = ch.vals[:n], ch.set[:n]

@@ -20,11 +20,17 @@ func (ch *change) update(old int64, args []uintptr) error {
 		return errSkip
 	}
 	ch.dec.Reset(rec)
-	for i := range ch.vals {
-		if ch.set[i] = !unchanged(args[2+i]); ch.set[i] {
-			ch.vals[i] = valueAt(ch.tls, args[2+i])
+	if ch.t.visible != nil {
+		for i := range ch.vals {
+			ch.set[i], ch.vals[i] = false, ch.t.kept(&ch.dec, i)
+		}
+	}
+	for i := range ch.t.ncols {
+		k := ch.t.phys(i)
+		if ch.set[k] = !unchanged(args[2+i]); ch.set[k] {
+			ch.vals[k] = valueAt(ch.tls, args[2+i])
 		} else {
-			ch.vals[i] = ch.dec.Column(i)
+			ch.vals[k] = ch.t.stored(&ch.dec, k)
 		}
 	}
 	ch.rowid = old

@@ -42,6 +42,9 @@ func (d *Decoder) Column(i int) Value {
 	return d.column(i)
 }
 
+// Has reports whether the record has a column i.
+func (d *Decoder) Has(i int) bool { return d.rec.Has(i) }
+
 // locate finds a column when the serial types up to it take a byte each; else
 // t is 0x80 or more.
 func locate(rec string, i uint) (off uint, t uint8) {

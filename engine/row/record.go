@@ -221,6 +221,15 @@ func (r Record) Columns() (int, error) {
 	return count, nil
 }
 
+// Has reports whether r has a column i. r must be valid.
+func (r Record) Has(i int) bool {
+	if r[0] < 0x80 && i+1 >= int(r[0]) { // a serial type takes a byte at least
+		return false
+	}
+	n, _ := r.Columns()
+	return i < n
+}
+
 // header returns the serial types.
 func (r Record) header() (string, error) {
 	size, n := varint(string(r))
