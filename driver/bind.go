@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
+	"github.com/tidemarkdb/tidemark/vtab"
 )
 
 // binder gives the parameters of a text their arguments. Numbers run through
@@ -59,14 +60,21 @@ func (b *binder) bind(p *piece) error {
 // argument finds the argument of a parameter.
 func (b *binder) argument(p *piece, i, number int) (any, error) {
 	if b.named {
-		if name := p.st.ParamName(i); name != "" && name[0] != '?' {
-			for k := range b.args {
-				if b.args[k].Name == name[1:] {
-					return b.args[k].Value, nil
-				}
+		return b.find(p.st.ParamName(i), number)
+	}
+	return b.find("", number)
+}
+
+// find finds an argument by the name of a parameter, where arguments have names,
+// or by its number.
+func (b *binder) find(name string, number int) (any, error) {
+	if b.named && name != "" && name[0] != '?' {
+		for k := range b.args {
+			if b.args[k].Name == name[1:] {
+				return b.args[k].Value, nil
 			}
-			return nil, newError("bind", ErrRange, "no argument for parameter %s", name)
 		}
+		return nil, newError("bind", ErrRange, "no argument for parameter %s", name)
 	}
 	if number > len(b.args) {
 		return nil, newError("bind", ErrRange, "no argument for parameter ?%d: got %d arguments", number, len(b.args))
@@ -75,18 +83,20 @@ func (b *binder) argument(p *piece, i, number int) (any, error) {
 }
 
 // bindValue binds one value of the types CheckNamedValue leaves.
-func bindValue(p *piece, i int, v any) error {
+func bindValue(p *piece, i int, v any) error { return bindTo(p.st, i, v) }
+
+func bindTo(st *vtab.Stmt, i int, v any) error {
 	switch v := v.(type) {
 	case nil:
-		return p.st.BindNull(i)
+		return st.BindNull(i)
 	case int64:
-		return p.st.BindInt(i, v)
+		return st.BindInt(i, v)
 	case float64:
-		return p.st.BindReal(i, v)
+		return st.BindReal(i, v)
 	case string:
-		return p.st.BindText(i, v)
+		return st.BindText(i, v)
 	case []byte:
-		return p.st.BindBlob(i, string(v))
+		return st.BindBlob(i, string(v))
 	}
 	return newError("bind", ErrMismatch, "parameter %d: %w", i, fmt.Errorf("type %T is not supported", v))
 }

@@ -163,6 +163,10 @@ func (c *conn) build(p *piece) error {
 		st.Finalize()
 		return err
 	}
+	if p.ret, err = c.buildReturning(p, schema); err != nil {
+		st.Finalize()
+		return err
+	}
 	p.st, p.nparams, p.schema, p.gen = st, st.NumParams(), schema, c.names.gen
 	return nil
 }
@@ -256,6 +260,9 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string
 	}
 	if s.Or == 0 && c.failsBySchema(s, to, schema) {
 		s.SpliceOrFail(&e)
+	}
+	if clause, _, ok := returningOf(s, to, schema); ok {
+		clause.Cut(&e)
 	}
 	return e.Apply(s.Text), nil
 }

@@ -91,7 +91,7 @@ func (c *conn) nativeDDL(ctx context.Context, p *piece, b *binder, where place) 
 	}
 	q := &piece{Stmt: p.Stmt, numbers: p.numbers, to: where}
 	defer q.finalize()
-	w, err := c.start(ctx, q, b)
+	w, err := c.start(ctx, q, b, false)
 	if err == nil {
 		err = c.drain(ctx, q, w)
 	}

@@ -186,6 +186,9 @@ func (c *conn) startStatement(p *piece) error {
 // endStatement takes a statement back that has ended, for all SQLite knows, and
 // leaves violations.
 func (c *conn) endStatement(p *piece, err error) error {
+	if p.ret != nil {
+		c.db.SetReturning(nil)
+	}
 	if c.db.Autocommit() {
 		c.db.Postpone = false // it ends with a transaction, that of the statement too
 	}

@@ -11,24 +11,15 @@ import (
 // version does not do in its place. On a table that does not exist SQLite's own
 // message is the better one.
 func refuseDML(s *sqltext.Stmt, schema *engine.Schema) error {
-	if !s.Upsert && !s.Return {
+	if !s.Upsert {
 		return nil
 	}
 	o := schema.Lookup(s.Target.Name)
 	if o == nil {
 		return nil
 	}
-	var e *Error
-	switch {
-	case s.Upsert:
-		e = notAvailable("", "ON CONFLICT … DO (UPSERT)")
-		e.Hint = "INSERT OR IGNORE, INSERT OR REPLACE and a transaction with UPDATE work"
-	case o.Kind == engine.KindTable || s.Kind != sqltext.Insert:
-		e = notAvailable("", "RETURNING")
-		e.Hint = "LastInsertId, RowsAffected and a SELECT in the same transaction work"
-	default:
-		return nil
-	}
+	e := notAvailable("", "ON CONFLICT … DO (UPSERT)")
+	e.Hint = "INSERT OR IGNORE, INSERT OR REPLACE and a transaction with UPDATE work"
 	e.Table = o.Name
 	return e
 }

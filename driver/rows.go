@@ -42,23 +42,33 @@ type column struct {
 
 // describe reads names and types of the columns of a compiled statement.
 func (p *piece) describe() error {
-	if p.labels != nil || p.st.NumColumns() == 0 {
+	if p.ret != nil {
+		p.labels, p.cols = p.ret.labels, p.ret.cols
 		return nil
 	}
 	n := p.st.NumColumns()
-	p.labels, p.cols = make([]string, n), make([]column, n)
-	for i := range n {
-		declared := p.st.ColumnDecl(i)
-		p.labels[i] = p.st.ColumnName(i)
-		if p.plain != nil {
-			p.labels[i] = p.plain[i]
-		}
-		p.cols[i] = column{declared: declared, time: isTimeType(declared), boolean: baseType(declared) == "BOOLEAN"}
+	if p.labels != nil || n == 0 {
+		return nil
+	}
+	if p.labels, p.cols = columnsOf(p.st); p.plain != nil {
+		p.labels = p.plain
 	}
 	if p.st.Explain() == explainQueryPlan {
 		p.cols[n-1].plan = true
 	}
 	return nil
+}
+
+// columnsOf reads names and types of the columns of a statement.
+func columnsOf(st *vtab.Stmt) (labels []string, cols []column) {
+	n := st.NumColumns()
+	labels, cols = make([]string, n), make([]column, n)
+	for i := range n {
+		declared := st.ColumnDecl(i)
+		labels[i] = st.ColumnName(i)
+		cols[i] = column{declared: declared, time: isTimeType(declared), boolean: baseType(declared) == "BOOLEAN"}
+	}
+	return labels, cols
 }
 
 // Columns returns the names of the columns.
@@ -148,8 +158,10 @@ func (r *rows) step() (bool, error) {
 
 // value reads one value of the current row. Texts and blobs are copied: SQLite's
 // memory changes with the next step.
-func (r *rows) value(i int) sqldriver.Value {
-	v := r.p.st.Column(i)
+func (r *rows) value(i int) sqldriver.Value { return r.decode(i, r.p.st.Column(i)) }
+
+// decode turns a value of column i into what is handed out.
+func (r *rows) decode(i int, v row.Value) sqldriver.Value {
 	col := &r.p.cols[i]
 	if col.time {
 		if t, ok := r.c.sh.clock.decodeTime(v); ok {
@@ -228,7 +240,11 @@ func (r *rows) columnType(i int) columnType {
 	col := &r.p.cols[i]
 	if col.kind == nil {
 		t := newColumnType(col.declared, nil, -1)
-		if schema, table, name := r.p.st.ColumnOrigin(i); schema == "main" {
+		of := r.p.st
+		if r.p.ret != nil {
+			of = r.p.ret.rows.List
+		}
+		if schema, table, name := of.ColumnOrigin(i); schema == "main" {
 			if o := r.p.schema.Lookup(table); o != nil && o.Table != nil {
 				if k := ordinal(o.Table, name); k >= 0 { // the mirror may have had to change the type
 					t = newColumnType(o.Table.Columns[k].DeclType, o.Table, k)

@@ -23,7 +23,7 @@ func (c *conn) execPiece(ctx context.Context, p *piece, b *binder) error {
 	if copied {
 		defer p.finalize()
 	}
-	w, err := c.start(ctx, p, b)
+	w, err := c.start(ctx, p, b, false)
 	if err == nil {
 		err = c.endStatement(p, c.drain(ctx, p, w))
 	}
@@ -72,7 +72,7 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (_ *rows, er
 			}
 		}()
 	}
-	w, err := c.start(ctx, p, b)
+	w, err := c.start(ctx, p, b, true)
 	if err != nil {
 		return nil, c.settle(ctx, err, goesOn)
 	}
@@ -83,7 +83,13 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (_ *rows, er
 		return nil, r.finish(err)
 	}
 	r.labels = p.labels
-	if !p.st.ReadOnly() {
+	switch {
+	case p.ret != nil:
+		if err := r.gatherReturned(ctx); err != nil {
+			return nil, err
+		}
+		return r, nil
+	case !p.st.ReadOnly():
 		if err := r.gather(ctx); err != nil {
 			return nil, err
 		}
@@ -109,13 +115,19 @@ func (c *conn) queryPiece(ctx context.Context, p *piece, b *binder) (_ *rows, er
 }
 
 // start fixes what the statement reads and writes, compiles it and binds its
-// parameters. It must be followed by settle, whatever it returns.
-func (c *conn) start(ctx context.Context, p *piece, b *binder) (*watch, error) {
+// parameters. It must be followed by settle, whatever it returns. read says that
+// its rows will be read.
+func (c *conn) start(ctx context.Context, p *piece, b *binder, read bool) (*watch, error) {
 	if err := c.compile(ctx, p); err != nil {
 		return nil, err
 	}
 	if err := b.bind(p); err != nil {
 		return nil, err
+	}
+	if p.ret != nil {
+		if err := b.bindReturning(p); err != nil {
+			return nil, err
+		}
 	}
 	if c.reads.base != 0 && (p.to == inTemp || p.to == inFile) {
 		// Rows that go to a table beside the store are handed out: no commit of
@@ -134,6 +146,7 @@ func (c *conn) start(ctx context.Context, p *piece, b *binder) (*watch, error) {
 	if err := c.startStatement(p); err != nil {
 		return nil, err
 	}
+	c.startReturning(p, read)
 	return c.watchContext(ctx), nil
 }
 

@@ -28,6 +28,7 @@ type piece struct {
 	numbers []int // of its parameters in the whole text; nil: as in the statement
 
 	st        *vtab.Stmt // nil until compiled
+	ret       *returning // its RETURNING clause, where it is not SQLite's
 	nparams   int
 	schema    *engine.Schema // st is compiled for
 	gen       uint64         // of the names it is compiled for
@@ -75,6 +76,8 @@ func (p *piece) finalize() {
 		p.st.Finalize()
 		p.st = nil
 	}
+	p.ret.finalize()
+	p.ret = nil
 }
 
 // free returns a piece that nobody is stepping: the piece itself or, while rows

@@ -107,7 +107,7 @@ func (t *table) violatedCheck(rowid int64, vals []row.Value, set []bool) (int, e
 	if err != nil {
 		return 0, err
 	}
-	c.pushFrame(frame{sourceChecked, rowid, vals})
+	c.pushFrame(frame{kind: sourceChecked, rowid: rowid, vals: vals})
 	restore := c.keepChanges()
 	more, err := st.Step()
 	n := 0

@@ -44,9 +44,10 @@ type cursor struct {
 	chain  *hash         // with at, the next row out of it, plus one
 	at     int32
 
-	src  *frame // row source: buf has one empty entry for its row
-	past *past  // old state: what is read instead of the present one
-	odd  bool   // one of the two is set
+	src    *frame         // row source: buf has one empty entry for its row
+	stored []engine.Entry // row source: those of its rows that are left
+	past   *past          // old state: what is read instead of the present one
+	odd    bool           // one of the two is set
 
 	// How the rows are told apart.
 	plan    parsedPlan
@@ -106,7 +107,7 @@ func (q *cursor) release() {
 	q.n, q.i, q.next = 0, 0, 0
 	q.scan = engine.Scanner{}
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
-	q.past, q.odd = nil, false
+	q.past, q.odd, q.stored = nil, false, nil
 	q.plan = parsedPlan{tests: q.plan.tests[:0]}
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
@@ -127,7 +128,7 @@ func (q *cursor) release() {
 func (q *cursor) rewind() {
 	clear(q.buf[:q.n])
 	q.n, q.i, q.next, q.read, q.bare = 0, 0, 0, false, false
-	q.list, q.listed, q.view, q.src, q.odd = q.list[:0], 0, nil, nil, false
+	q.list, q.listed, q.view, q.src, q.odd, q.stored = q.list[:0], 0, nil, nil, false, nil
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
 	q.chain, q.counted, q.failed = nil, nil, nil
@@ -203,6 +204,9 @@ func (q *cursor) block() error {
 	had := q.n
 	var err error
 	switch {
+	case q.stored != nil:
+		q.n = copy(q.buf[:q.next], q.stored)
+		q.stored = q.stored[q.n:]
 	case q.view != nil:
 		q.n, err = q.fromIDs(q.buf[:q.next])
 	case q.keyed != nil:

@@ -32,8 +32,10 @@ func cursorFilter(tls *libc.TLS, cp uintptr, num int32, str uintptr, argc int32,
 }
 
 func (q *cursor) filter(tls *libc.TLS, num int32, str uintptr, args []uintptr) error {
-	if err := q.t.refresh(); err != nil {
-		return err
+	if num != planSource || q.t.info == nil { // else the statement around it has refreshed, and may have ended
+		if err := q.t.refresh(); err != nil {
+			return err
+		}
 	}
 	q.rewind()
 	if num < 0 {

@@ -78,7 +78,10 @@ func (ch *change) insertChecked(auto bool) error {
 			return err
 		}
 	}
-	return ch.h.Insert(ch.rowid, rec)
+	if err := ch.h.Insert(ch.rowid, rec); err != nil {
+		return err
+	}
+	return ch.returned(ch.rowid, rec)
 }
 
 // makeRoom drops the oldest row of a full table that says so.

@@ -68,6 +68,8 @@ type session struct {
 
 	once map[rowOf]struct{} // rows updated, nil unless CountOnce
 
+	returning *Returning // of the running statement, nil without a RETURNING
+
 	clause      Conflict // OR clause of the running statement, see SetClause
 	clauseKnown bool
 

@@ -1,6 +1,7 @@
 package vtab
 
 import (
+	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
@@ -9,7 +10,9 @@ import (
 // "$tm" is HiddenColumn: so the user's expressions are evaluated by SQLite with
 // the affinities and collations of the table's own columns.
 const (
-	sourceChecked = -5 // the row whose constraints are being checked
+	sourceReturned  = -3 // one row that a statement returns
+	sourceCollected = -4 // all rows that a statement returned
+	sourceChecked   = -5 // the row whose constraints are being checked
 )
 
 // frame is one row source. Frames are stacked; a cursor gets the innermost of
@@ -18,6 +21,7 @@ type frame struct {
 	kind  int64
 	rowid int64
 	vals  []row.Value
+	rows  []engine.Entry // instead of the row: stored ones
 }
 
 // column returns a column of the row; the hidden one is NULL.
@@ -44,6 +48,10 @@ func (q *cursor) filterSource(v row.Value) error {
 		for i := len(frames) - 1; i >= 0; i-- {
 			if frames[i].kind == v.Int() {
 				f := frames[i] // a copy: the stack may move
+				if f.rows != nil {
+					q.stored = f.rows
+					return q.start()
+				}
 				q.src, q.odd = &f, true
 				q.one(f.rowid, "")
 				return nil

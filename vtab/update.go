@@ -2,6 +2,7 @@ package vtab
 
 import (
 	"errors"
+	"strings"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -98,6 +99,7 @@ type change struct {
 	mode Conflict // the statement's: Default when it has none
 
 	keys     *tableKeys  // foreign keys that concern the table, nil without any
+	ret      *Returning  // collects the row, nil unless the statement returns it
 	vals     []row.Value // by ordinal
 	set      []bool      // UPDATE: columns that SET names, by ordinal
 	dec      row.Decoder
@@ -126,7 +128,7 @@ func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
 
 func (c *Conn) giveChange(ch *change) {
 	clear(ch.vals) // they borrow from SQLite and from records
-	ch.t, ch.h, ch.def, ch.keys = nil, nil, nil, nil
+	ch.t, ch.h, ch.def, ch.keys, ch.ret = nil, nil, nil, nil, nil
 	ch.dec.Reset("\x01")
 	c.scratch.changes = append(c.scratch.changes, ch)
 }
@@ -142,10 +144,12 @@ func (ch *change) run(args []uintptr) error {
 	if err := ch.prepare(h); err != nil {
 		return err
 	}
-	if ch.keys == nil {
+	ch.ret = ch.c.returns(ch.t)
+	if ch.keys == nil && ch.ret == nil {
 		return ch.dispatch(args)
 	}
-	// Actions change other rows before one of them may fail.
+	// Actions change other rows before one of them may fail, and what is
+	// returned is evaluated after the change.
 	mark := ch.c.tx.Mark()
 	if err = ch.dispatch(args); err != nil && !errors.Is(err, errSkip) {
 		ch.c.tx.RollbackTo(mark)
@@ -168,7 +172,7 @@ func (ch *change) prepare(h *engine.TxTable) (err error) {
 
 func (ch *change) dispatch(args []uintptr) error {
 	if len(args) == 1 {
-		return ch.delete(valueAt(ch.tls, args[0]).Int())
+		return ch.deleteRow(valueAt(ch.tls, args[0]).Int())
 	}
 	if old := valueAt(ch.tls, args[0]); !old.IsNull() {
 		return ch.update(old.Int(), args)
@@ -209,6 +213,26 @@ func violation(action Conflict, code int, format string, a ...any) error {
 	e := errorf(code, format, a...)
 	e.Action = action
 	return e
+}
+
+// deleteRow deletes a row that a DELETE names.
+func (ch *change) deleteRow(rowid int64) error {
+	if ch.ret == nil {
+		return ch.delete(rowid)
+	}
+	rec, found, err := ch.h.Get(rowid)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errSkip
+	}
+	rec = row.Record(strings.Clone(string(rec)))
+	if err := ch.delete(rowid); err != nil {
+		return err
+	}
+	ch.rowid = rowid
+	return ch.returned(rowid, rec)
 }
 
 func (ch *change) delete(rowid int64) error {

@@ -70,17 +70,23 @@ func (ch *change) updateTo(old int64, rec row.Record) error {
 		return err
 	}
 	if ch.keys != nil && (len(ch.rivals) > 0 || ch.concerned(old)) {
-		return ch.updateForeign(old, rec, next) // run undoes it if it fails
+		if err := ch.updateForeign(old, rec, next); err != nil { // run undoes it
+			return err
+		}
+		return ch.returned(old, next)
 	}
 	if ch.rowid == old && len(ch.rivals) == 0 {
-		return ch.h.Update(old, next)
+		if err := ch.h.Update(old, next); err != nil {
+			return err
+		}
+		return ch.returned(old, next)
 	}
 	mark := ch.c.tx.Mark()
 	if err := ch.move(old, next); err != nil {
 		ch.c.tx.RollbackTo(mark)
 		return err
 	}
-	return nil
+	return ch.returned(old, next)
 }
 
 // move makes the change after the rivals are gone; a new rowid is a delete and

@@ -11,7 +11,11 @@ import (
 func (s *Stmt) Inserts() []Insertion {
 	switch n := s.node.(type) {
 	case *ast.InsertStmt:
-		return []Insertion{{n, s.Text, s.End()}}
+		end := s.End()
+		if r, ok := s.Returning(); ok {
+			end = len(strings.TrimRight(s.Text[:r.Start], " \t\r\n\f"))
+		}
+		return []Insertion{{n, s.Text, end}}
 	case *ast.CreateTriggerStmt:
 		var list []Insertion
 		for _, b := range n.Body {

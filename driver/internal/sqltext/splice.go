@@ -30,15 +30,23 @@ func (e *Edits) Apply(src string) string {
 	if len(e.list) == 0 {
 		return src
 	}
+	return e.applyRange(src, 0, len(src))
+}
+
+// applyRange returns src[from:to] with the edits made that lie within.
+func (e *Edits) applyRange(src string, from, to int) string {
 	slices.SortStableFunc(e.list, func(a, b edit) int { return a.start - b.start })
 	var b strings.Builder
-	at := 0
+	at := from
 	for _, x := range e.list {
+		if x.start < from || x.end > to {
+			continue
+		}
 		b.WriteString(src[at:x.start])
 		b.WriteString(x.text)
 		at = x.end
 	}
-	b.WriteString(src[at:])
+	b.WriteString(src[at:to])
 	return b.String()
 }
 
