@@ -130,6 +130,9 @@ func (c *conn) build(p *piece) error {
 	}
 	schema := c.mirror.schema
 	text, err := c.rewrite(p.Stmt, p.to, schema)
+	if err == nil {
+		err = c.checkGenerated(p, schema)
+	}
 	if err != nil {
 		return err
 	}

@@ -302,9 +302,6 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 		if strings.HasPrefix(fold(s.Target.Name), "tidemark_") {
 			return newError("", ErrGeneric, "object name reserved for internal use: %s", s.Target.Name)
 		}
-		if col := s.Generated(); col != "" {
-			return refuse("generated column "+col, "a view can compute it")
-		}
 		if n := s.ColumnCount(); n > maxColumns {
 			return newError("", ErrGeneric, "too many columns on %s: %d, at most %d", s.Target.Name, n, maxColumns)
 		}

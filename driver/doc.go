@@ -355,8 +355,7 @@ program of an older version then refuses the store.
     them from the base, and all of the log behind it.
   - A backup refuses while an index segment that it needs is damaged or missing: a
     job of kind index helps, and of one that only a branch point has, deleting that.
-  - UPSERT, ALTER TABLE, generated columns, partial and expression
-    indexes and triggers on tables are refused by name.
+  - UPSERT, ALTER TABLE, partial and expression indexes and triggers on tables are refused by name.
   - An UPDATE whose expressions read the same table by a subquery, or columns
     that an action of its foreign keys to itself changes, sees the state before
     the statement; SQLite sees its own earlier row updates.

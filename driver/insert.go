@@ -29,8 +29,11 @@ func (c *conn) spliceInsert(ins sqltext.Insertion, schema *engine.Schema, e *sql
 		return nil
 	}
 	given, ok := ins.Columns()
-	if !ok {
-		return nil // all columns are given
+	if !ok { // all columns are given that can be
+		if hasGenerated(o.Table) {
+			ins.NameColumns(e, writableNames(o.Table))
+		}
+		return nil
 	}
 	info, err := c.sh.tables.info(o.Table)
 	if err != nil || info.Defaults == nil {

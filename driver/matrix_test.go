@@ -48,7 +48,6 @@ func TestMatrixOfReadme(t *testing.T) {
 	}
 	before := schemaText(t, db)
 	for _, statement := range []string{
-		`CREATE TABLE g(a, b AS (a + 1))`,
 		`CREATE INDEX g ON a(c) WHERE c > 1`,
 		`CREATE INDEX g ON a(upper(b))`,
 		`CREATE TRIGGER g AFTER INSERT ON a BEGIN SELECT 1; END`,

@@ -145,7 +145,7 @@ func (s *shadow) tableDef(name, plain string) (*engine.TableDef, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.db.Query(`SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?1, 'main') ORDER BY cid`, row.TextValue(name))
+	list, err := s.db.Query(`SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(?1, 'main') ORDER BY cid`, row.TextValue(name))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *shadow) tableDef(name, plain string) (*engine.TableDef, error) {
 	for i, r := range list {
 		col := engine.Column{
 			ID: uint32(i + 1), Name: r[0].Bytes(), DeclType: r[1].Bytes(),
-			Affinity: row.AffinityOf(r[1].Bytes()), NotNull: r[2].Int() != 0,
+			Affinity: row.AffinityOf(r[1].Bytes()), NotNull: r[2].Int() != 0, Kind: columnKind(r[4].Int()),
 		}
 		if t.Strict && fold(col.DeclType) == "any" {
 			col.Affinity = row.AffBlob

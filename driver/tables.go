@@ -124,6 +124,7 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 			info.NotNull = notNull
 		}
 	}
+	info.Expressions = expressions(def, t, at)
 	info.Indexes = indexConflicts(def, t.Keys)
 	info.References, err = references(def, t.References)
 	return info, err

@@ -103,7 +103,7 @@ func (t *table) violatedCheck(rowid int64, vals []row.Value, set []bool) (int, e
 	if sql == "" {
 		return 0, nil
 	}
-	st, err := c.takeNested(sql)
+	st, err := c.takePure(sql, lib.NC_IsCheck)
 	if err != nil {
 		return 0, err
 	}

@@ -12,11 +12,12 @@ import (
 )
 
 // notNull checks the NOT NULL constraints, on UPDATE only those of columns
-// that SET names. REPLACE puts the column's default in the place of a NULL.
-func (ch *change) notNull(set []bool) error {
+// that SET names: of generated columns, which are computed in between, or of the
+// others. REPLACE puts the column's default in the place of a NULL.
+func (ch *change) notNull(set []bool, computed bool) error {
 	for i := range ch.vals {
 		col := &ch.def.Columns[i]
-		if !col.NotNull || !ch.vals[i].IsNull() || set != nil && !set[i] {
+		if !col.NotNull || !ch.vals[i].IsNull() || set != nil && !set[i] || generated(col) != computed {
 			continue
 		}
 		var own Conflict

@@ -53,10 +53,16 @@ func (ch *change) insert(args []uintptr) error {
 
 func (ch *change) insertChecked(auto bool) error {
 	ch.applyAffinity(nil)
-	if err := ch.notNull(nil); err != nil {
+	if err := ch.notNull(nil, false); err != nil {
+		return err
+	}
+	if err := ch.compute(nil, false); err != nil {
 		return err
 	}
 	if err := ch.checks(nil); err != nil {
+		return err
+	}
+	if err := ch.computeTerms(nil, false); err != nil {
 		return err
 	}
 	rec := ch.record()

@@ -15,7 +15,8 @@ type Stmt struct {
 	p     uintptr // sqlite3_stmt*; 0 once finalized
 	sql   string
 	ncols int
-	write bool // not read-only
+	write bool    // not read-only
+	pure  uintptr // program whose calls are those of pure expressions, see takePure
 }
 
 // Prepare compiles the first statement of sql and returns what follows it. An

@@ -38,6 +38,8 @@ type table struct {
 	spreads   map[spreadOf]spread // see perKey
 	sample    *sample             // see planner.sample
 
+	computed computed // columns that are computed for each row
+
 	keys   *tableKeys     // foreign keys, see foreign
 	keysOf *engine.Schema // that keys are of
 
@@ -113,6 +115,7 @@ func tableDisconnect(tls *libc.TLS, p uintptr) int32 {
 	t := tableAt(p)
 	t.c.tables = slices.DeleteFunc(t.c.tables, func(o *table) bool { return o == t })
 	t.dropChecks()
+	t.dropComputed()
 	(*cTable)(unsafe.Pointer(p)).t = nil
 	t.pin.Unpin()
 	lib.Xsqlite3_free(tls, p)
@@ -151,11 +154,13 @@ func (t *table) refresh() error {
 // use takes over the description of the table.
 func (t *table) use(info *TableInfo) {
 	t.dropChecks()
+	t.dropComputed()
 	t.info = info
 	t.useColumns(info.Def)
 	t.uniques = uniqueOrder(info)
 	t.scanKey = keyOrder(info.Def)
 	t.checkSQL = checkSelect(info, everyCheck)
+	t.computed = computedOf(info)
 	t.h, t.tx = nil, nil
 	t.spreads, t.sample = nil, nil
 }

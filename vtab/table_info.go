@@ -42,6 +42,9 @@ type TableInfo struct {
 	// driver splices defaults into INSERTs; here they only fill in for a NULL
 	// under NOT NULL ON CONFLICT REPLACE. nil: no column has one.
 	Defaults []string
+	// Expressions holds, per column, how a generated one or one behind an index
+	// expression is computed. nil: none is.
+	Expressions []Expression
 	// NotNull holds, per column, the ON CONFLICT clause of its NOT NULL.
 	// nil: Default for all.
 	NotNull []Conflict

@@ -55,7 +55,10 @@ func (ch *change) update(old int64, args []uintptr) error {
 // updateTo makes of the row old, which is rec, what vals, set and rowid say.
 func (ch *change) updateTo(old int64, rec row.Record) error {
 	ch.applyAffinity(ch.set)
-	if err := ch.notNull(ch.set); err != nil {
+	if err := ch.notNull(ch.set, false); err != nil {
+		return err
+	}
+	if err := ch.compute(ch.set, ch.rowid != old); err != nil {
 		return err
 	}
 	concerned := ch.set
@@ -63,6 +66,9 @@ func (ch *change) updateTo(old int64, rec row.Record) error {
 		concerned = nil // a CHECK may name the rowid
 	}
 	if err := ch.checks(concerned); err != nil {
+		return err
+	}
+	if err := ch.computeTerms(ch.set, ch.rowid != old); err != nil {
 		return err
 	}
 	next := ch.record()

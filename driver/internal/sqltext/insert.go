@@ -67,6 +67,19 @@ func (i Insertion) Columns() ([]string, bool) {
 	return list, len(list) > 0
 }
 
+// NameColumns lists the columns of an INSERT that names none.
+func (i Insertion) NameColumns(e *Edits, columns []string) {
+	after := i.n.Table.End()
+	if i.n.Alias != nil {
+		after = i.n.Alias.End()
+	}
+	quoted := make([]string, len(columns))
+	for k, c := range columns {
+		quoted[k] = Quote(c)
+	}
+	e.Insert(after, "("+strings.Join(quoted, ",")+")")
+}
+
 // Splice adds columns with the given expressions to what is inserted. It must
 // not be called when the INSERT names no columns, unless it is DEFAULT VALUES.
 //

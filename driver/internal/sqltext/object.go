@@ -56,22 +56,6 @@ func (s *Stmt) AsSelect() string {
 	return ""
 }
 
-// Generated returns the first generated column of a CREATE TABLE, or "".
-func (s *Stmt) Generated() string {
-	n, ok := s.node.(*ast.CreateTableStmt)
-	if !ok {
-		return ""
-	}
-	for _, col := range n.Columns {
-		for _, k := range col.Constraints {
-			if k.Kind == ast.ColumnGenerated {
-				return col.Name.Name
-			}
-		}
-	}
-	return ""
-}
-
 // ColumnCount returns the number of columns a CREATE TABLE lists.
 func (s *Stmt) ColumnCount() int {
 	if n, ok := s.node.(*ast.CreateTableStmt); ok {

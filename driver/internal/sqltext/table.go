@@ -35,7 +35,6 @@ type Table struct {
 	Strict        bool
 	AutoIncrement bool
 	RowidConflict Conflict // of an INTEGER PRIMARY KEY
-	Generated     string   // name of the first generated column
 }
 
 // Column of a table.
@@ -45,6 +44,10 @@ type Column struct {
 	Collation string
 	Default   string // SQL text that can stand in a VALUES list, "" for none
 	OnNotNull Conflict
+
+	Generated string   // expression of a generated column, "" for others
+	Stored    bool     // it is STORED
+	Names     []string // every identifier in Generated, in lower case
 }
 
 // Check is a CHECK constraint; Name is its expression when it has no name.
@@ -113,9 +116,8 @@ func (t *Table) addColumn(text string, def *ast.ColumnDef) {
 		case ast.ColumnDeferrable:
 			t.deferLast(k.Deferrable)
 		case ast.ColumnGenerated:
-			if t.Generated == "" {
-				t.Generated = col.Name
-			}
+			col.Generated, col.Names = text[k.Expr.Pos():k.Expr.End()], namesIn(k.Expr)
+			col.Stored = k.GeneratedKind != nil && strings.EqualFold(k.GeneratedKind.Name, "stored")
 		}
 	}
 	t.Columns = append(t.Columns, col)
@@ -157,13 +159,19 @@ func (t *Table) addCheck(text string, name *ast.Ident, expr ast.Expr) {
 	if c.Name = c.Expr; name != nil {
 		c.Name = name.Name
 	}
+	c.Names = namesIn(expr)
+	t.Checks = append(t.Checks, c)
+}
+
+// namesIn lists the identifiers in an expression, in lower case.
+func namesIn(expr ast.Expr) (names []string) {
 	ast.Walk(expr, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			c.Names = append(c.Names, Lower(id.Name))
+			names = append(names, Lower(id.Name))
 		}
 		return true
 	})
-	t.Checks = append(t.Checks, c)
+	return names
 }
 
 // termColumn is the column a key term names, without COLLATE and parentheses.
