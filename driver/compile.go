@@ -136,7 +136,7 @@ func (c *conn) build(p *piece) error {
 	if err != nil {
 		return err
 	}
-	p.clause = p.Or == sqltext.OnAbort || p.Or == 0 && c.failsBySchema(p.Stmt, p.to, schema)
+	p.clause = p.Or == sqltext.OnAbort || p.Or == 0 && c.fails(p.Stmt, p.to, schema)
 	p.finalize()
 	p.cols, p.labels, p.plain = nil, nil, nil
 	c.db.ClearError()
@@ -159,6 +159,9 @@ func (c *conn) build(p *piece) error {
 		return err
 	}
 	err = c.checkBuilt(p, st)
+	if err == nil {
+		err = c.findFirings(p)
+	}
 	if err == nil {
 		err = c.checkKeys(p)
 	}
@@ -261,13 +264,19 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string
 			return "", err
 		}
 	}
-	if s.Or == 0 && c.failsBySchema(s, to, schema) {
+	if s.Or == 0 && c.fails(s, to, schema) {
 		s.SpliceOrFail(&e)
 	}
 	if clause, _, ok := returningOf(s, to, schema); ok {
 		clause.Cut(&e)
 	}
 	return e.Apply(s.Text), nil
+}
+
+// fails reports that something may end a statement with FAIL that the statement
+// does not say itself.
+func (c *conn) fails(s *sqltext.Stmt, to place, schema *engine.Schema) bool {
+	return c.failsBySchema(s, to, schema) || c.failsByTrigger(s, to, schema)
 }
 
 // failsBySchema reports that a constraint of the statement's table says ON

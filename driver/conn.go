@@ -28,11 +28,12 @@ type conn struct {
 	names  names
 	cache  stmtCache
 
-	targets  targets         // of the statement being compiled
-	internal int             // depth of the driver's own statements, which the authorizer lets pass
-	pending  []engine.Change // what the next UPDATE of the control table applies
-	emptied  *vtab.Emptied   // by a DROP TABLE, nil when no foreign key asked for it
-	control  *vtab.Stmt      // that UPDATE
+	targets      targets                   // of the statement being compiled
+	firingWrites map[*vtab.Trigger]targets // see carrierWrites
+	internal     int                       // depth of the driver's own statements, which the authorizer lets pass
+	pending      []engine.Change           // what the next UPDATE of the control table applies
+	emptied      *vtab.Emptied             // by a DROP TABLE, nil when no foreign key asked for it
+	control      *vtab.Stmt                // that UPDATE
 
 	order      order           // of a statement on an administrative table
 	stepping   context.Context // of the statement that SQLite runs

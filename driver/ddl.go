@@ -290,9 +290,18 @@ func (c *conn) dropSequence(schema *engine.Schema, table string) error {
 // maxColumns is SQLite's limit of 2,000 less the hidden column of every table.
 const maxColumns = 1999
 
-// refuseTrigger refuses triggers on tables.
+// refuseHidden refuses a trigger that would have to tell the OLD and NEW of the
+// row from a table of that name.
+func refuseHidden(t *sqltext.Trigger) error {
+	if t == nil || !t.Hidden || t.InsteadOf || t.Event == "INSERT" {
+		return nil
+	}
+	return refuse("an UPDATE or DELETE trigger in which a table is called old or new", "give the table another alias")
+}
+
+// refuseTrigger refuses triggers of temp on tables of the store.
 func refuseTrigger() *Error {
-	return refuse("a trigger on a table", "INSTEAD OF triggers on views work")
+	return refuse("a temporary trigger on a table of the store", "a trigger of the store works")
 }
 
 // refuseDDL refuses what SQLite accepts and this version does not do.
@@ -313,8 +322,8 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 			return refuse("an index on an expression", "an index on a column works")
 		}
 	case sqltext.CreateTrigger:
-		if o := findObject(schema, s.On().Name); o != nil && o.Kind == engine.KindTable {
-			return refuseTrigger()
+		if err := refuseHidden(s.Trigger()); err != nil {
+			return err
 		}
 		for _, ins := range s.Inserts() {
 			if ins.Upsert() {

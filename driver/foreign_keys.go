@@ -144,7 +144,7 @@ func (c *conn) checkKeys(p *piece) error {
 	})
 	if p.keyed && p.to == inStore && p.OneRow() {
 		o := schema.Lookup(p.Target.Name)
-		p.oneRow = o != nil && o.Table != nil
+		p.oneRow = o != nil && o.Table != nil && !c.firesOn(o.Table, vtab.OnInsert)
 	}
 	if !p.keyed || !keys.Flawed() {
 		return nil
@@ -177,7 +177,7 @@ const savepointKeys = `"tidemark keys"`
 // needs a savepoint.
 func (c *conn) startStatement(p *piece) error {
 	c.db.StartStatement(p.oneRow)
-	if p.guarded = p.keyed && p.writes.temp && c.tx.phase == open; p.guarded {
+	if p.guarded = (p.fires || p.keyed && p.writes.temp) && c.tx.phase == open; p.guarded {
 		return c.db.Exec("SAVEPOINT " + savepointKeys)
 	}
 	return nil
@@ -195,6 +195,7 @@ func (c *conn) endStatement(p *piece, err error) error {
 	violated := c.db.Violated()
 	if p.guarded && !c.db.Autocommit() {
 		undo := ""
+		violated := violated || err != nil && !c.keepsRows()
 		if violated {
 			undo = "ROLLBACK TO " + savepointKeys + "; "
 		}

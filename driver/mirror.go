@@ -46,6 +46,7 @@ func (c *conn) refresh(s *engine.Schema) error {
 	}
 	c.mirror.schema = s
 	c.mirror.gen++
+	c.db.DropCarriers()
 	return nil
 }
 
@@ -92,6 +93,9 @@ func (c *conn) mirrorChange(s *engine.Schema) (want []mirrored, gone []string, e
 		}
 		for _, o := range left {
 			gone = append(gone, o.Kind.String()+":"+fold(o.Name))
+			if o.Kind == engine.KindTrigger {
+				gone = append(gone, "view:"+fold(carrierView+o.Name))
+			}
 		}
 		for _, m := range want {
 			if have, ok := c.mirror.have[m.key()]; ok && have != m.text {
@@ -161,8 +165,23 @@ func (c *conn) wanted(some, all []*engine.Object, s *engine.Schema) ([]mirrored,
 	if err := add(some, engine.KindView); err != nil {
 		return nil, err
 	}
-	if err := add(all, engine.KindTrigger); err != nil {
+	on, err := c.sh.tables.triggersOf(s)
+	if err != nil {
 		return nil, err
+	}
+	for _, o := range all {
+		if o.Kind != engine.KindTrigger {
+			continue
+		}
+		if carrier := on.carriers[o]; carrier != nil {
+			list = append(list, carrier.view, carrier.body)
+			continue
+		}
+		m, err := c.mirroredText(o, s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
 	}
 	return list, nil
 }
@@ -196,6 +215,10 @@ func (c *conn) dropMirrored(key string) error {
 		return err
 	}
 	delete(c.mirror.have, key)
+	if trigger, ok := strings.CutPrefix(name, fold(carrierView)); ok {
+		delete(c.mirror.have, "trigger:"+carrierTrigger+trigger)
+		return nil
+	}
 	if kind == "view" { // its triggers went with it
 		c.mirror.have = nil
 		return c.readMirror()

@@ -4,6 +4,7 @@ import (
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/engine/row"
+	"github.com/tidemarkdb/tidemark/vtab"
 )
 
 // names remembers what else a name may mean on this connection: objects of
@@ -13,6 +14,7 @@ type names struct {
 	known    bool
 	gen      uint64          // grows with every reading
 	temp     map[string]bool // "table:name", name in lower case
+	firings  *vtab.Triggers  // triggers of temp on tables of the store, nil without any
 	triggers bool            // temp has triggers, so a write to temp may write anything
 	files    []string        // attached by the user, in the order of resolution
 	catalog  map[string]bool // tables and views of the attached catalog, read once

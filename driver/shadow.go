@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,6 +99,9 @@ func (s *shadow) show(schema *engine.Schema) error {
 			gone = append(gone, o.key)
 		}
 		order = shadowOf(fresh)
+		if slices.ContainsFunc(left, func(o *engine.Object) bool { return o.Kind != engine.KindTrigger }) {
+			order = append(order, triggersAmong(schema.Objects())...) // some went with their table
+		}
 	} else {
 		gone = s.unwanted(order)
 	}
@@ -156,10 +160,20 @@ func shadowOf(objects []*engine.Object) []shadowObject {
 	return list
 }
 
+// triggersAmong lists the triggers.
+func triggersAmong(objects []*engine.Object) (list []shadowObject) {
+	for _, o := range objects {
+		if o.Kind == engine.KindTrigger {
+			list = append(list, shadowObject{"trigger:" + fold(o.Name), o.SQL, tableOf(o)})
+		}
+	}
+	return list
+}
+
 // tableOf is the key of the object a trigger is on.
 func tableOf(o *engine.Object) string {
 	if o.Kind == engine.KindTrigger {
-		return "view:" + fold(o.TblName)
+		return "table:" + fold(o.TblName) // or the view, see noteDrop
 	}
 	return ""
 }
@@ -202,6 +216,9 @@ func (s *shadow) noteObject(o shadowObject) {
 func (s *shadow) noteDrop(key string) {
 	delete(s.have, key)
 	delete(s.on, key)
+	if name, ok := strings.CutPrefix(key, "view:"); ok {
+		key = "table:" + name // their names are of one kind
+	}
 	for dependent, on := range s.on {
 		if on == key {
 			delete(s.have, dependent)

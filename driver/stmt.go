@@ -38,6 +38,7 @@ type piece struct {
 	keyed     bool           // they concern what it writes
 	oneRow    bool           // an INSERT of one row into a table that they concern
 	guarded   bool           // a savepoint is around it, see startStatement
+	fires     bool           // triggers on tables of the store
 	locatedIn *engine.Schema // to was found in this schema and by these names
 	locatedBy uint64
 	cols      []column // of its rows; nil until asked for

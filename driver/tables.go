@@ -26,6 +26,12 @@ type tableCache struct {
 		next int
 	}
 
+	triggers struct {
+		sync.Mutex
+		kept [keptSchemas]*schemaTriggers // of the schemas asked about last
+		next int
+	}
+
 	mu     sync.Mutex
 	byDef  map[*engine.TableDef]*tableEntry
 	serial uint64

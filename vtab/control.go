@@ -23,6 +23,9 @@ func (c *Conn) registerSession() error {
 	if rc := createModule(c.tls, c.db, controlModule, modules.control); rc != lib.SQLITE_OK {
 		return c.lastSQLiteError(rc)
 	}
+	if err := c.registerFirings(); err != nil {
+		return err
+	}
 	return c.Exec("CREATE VIRTUAL TABLE temp." + controlTable + " USING " + controlModule)
 }
 

@@ -63,8 +63,8 @@ func (c *Conn) actOn(fk *foreignKey, action Action, rowid int64, now *rowImage) 
 	if err != nil {
 		return err
 	}
-	if c.depth >= maxDepth {
-		return errorf(lib.SQLITE_ERROR, "triggers nested too deep")
+	if err := c.errTooDeep(); err != nil {
+		return err
 	}
 	c.depth++
 	defer func() { c.depth-- }()

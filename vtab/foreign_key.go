@@ -212,3 +212,15 @@ func asCompared(letter byte, v row.Value) row.Value {
 	}
 	return v
 }
+
+// Referring returns the tables whose keys refer to a table.
+func (k *ForeignKeys) Referring(id engine.TableID) []engine.TableID {
+	if k == nil || k.tables[id] == nil {
+		return nil
+	}
+	var list []engine.TableID
+	for _, fk := range k.tables[id].refs {
+		list = append(list, fk.child.ID)
+	}
+	return list
+}

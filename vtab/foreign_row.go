@@ -194,7 +194,7 @@ func (ch *change) arrives(now *rowImage, set []bool, moved bool, old self) error
 // one and REPLACE cannot delete one.
 func (ch *change) alone() bool {
 	c, info := ch.c, ch.t.info
-	if !c.statement.oneRow || c.depth > 0 || c.Postpone || ch.mode == Replace {
+	if !c.statement.oneRow || c.depth > 0 || len(c.firing) > 0 || c.Postpone || ch.mode == Replace {
 		return false
 	}
 	return ch.mode != Default || info.Key != Replace && !slices.Contains(info.Indexes, Replace)
@@ -275,7 +275,7 @@ func (ch *change) updateForeign(old int64, rec, next row.Record) error {
 // removeRivals deletes the rows that REPLACE found in the way.
 func (ch *change) removeRivals() error {
 	for _, id := range ch.rivals {
-		err := ch.delete(id)
+		err := ch.removeRival(id)
 		if err != nil && !errors.Is(err, errSkip) { // an action may have deleted it
 			return err
 		}
@@ -286,7 +286,7 @@ func (ch *change) removeRivals() error {
 // recheck looks for rivals again after actions, which may have made one. SQLite
 // does so too, and then replaces no more.
 func (ch *change) recheck(rec row.Record, self int64, hasSelf, sameRowid bool) error {
-	if ch.keys == nil || len(ch.rivals) == 0 {
+	if len(ch.rivals) == 0 || ch.keys == nil && !ch.replaceFires() {
 		return nil
 	}
 	mode, rivals := ch.mode, ch.rivals

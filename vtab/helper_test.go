@@ -58,6 +58,9 @@ func (f *fixture) ForeignKeys(s *engine.Schema) (*ForeignKeys, error) {
 	return ResolveForeignKeys(s, func(def *engine.TableDef) (*TableInfo, error) { return f.TableInfo(def.ID, s) })
 }
 
+// Triggers completes the Source.
+func (f *fixture) Triggers(*engine.Schema) (*Triggers, error) { return nil, nil }
+
 // newStore opens an empty store on an in-memory file system.
 func newStore(t testing.TB) *engine.Store {
 	t.Helper()

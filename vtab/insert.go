@@ -32,7 +32,11 @@ func (ch *change) insert(args []uintptr) error {
 			ch.rowid, auto = id, false
 		}
 	}
-	var mark = ch.c.tx.Mark()
+	if err := ch.beforeInsert(auto); err != nil {
+		return err
+	}
+	tx := ch.c.tx
+	mark := tx.Mark()
 	undo := false
 	if def.AutoIncrement {
 		undo = true
@@ -46,7 +50,7 @@ func (ch *change) insert(args []uintptr) error {
 	}
 	err := ch.insertChecked(auto)
 	if err != nil && !errors.Is(err, errSkip) && (undo || len(ch.rivals) > 0 || ch.def.OnFull == engine.OnFullDropOldest) {
-		ch.c.tx.RollbackTo(mark)
+		ch.c.takeBack(tx, mark, err)
 	}
 	return err
 }
@@ -75,10 +79,10 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.makeRoom(); err != nil {
 		return err
 	}
+	if err := ch.recheck(rec, 0, false, auto); err != nil {
+		return err
+	}
 	if ch.keys != nil {
-		if err := ch.recheck(rec, 0, false, auto); err != nil {
-			return err
-		}
 		now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 		if err := ch.arrives(&now, nil, false, self{}); err != nil {
 			return err
@@ -87,7 +91,10 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.h.Insert(ch.rowid, rec); err != nil {
 		return err
 	}
-	return ch.returned(ch.rowid, rec)
+	if err := ch.returned(ch.rowid, rec); err != nil {
+		return err
+	}
+	return ch.afterInsert()
 }
 
 // makeRoom drops the oldest row of a full table that says so.

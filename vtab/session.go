@@ -62,8 +62,13 @@ type session struct {
 
 	statement statement
 
+	firing       []firing            // triggers that run, innermost last
+	carriers     map[string]struct{} // statements of nested that fire triggers
+	tempTriggers *Triggers
+	tempGen      uint64 // counts SetTempTriggers
+
 	helpers  map[engine.TableID]*table // see helper
-	depth    int                       // of actions that run each other
+	depth    int                       // actions that run, and trigger programs around the innermost statement
 	dropping bool                      // a table is emptied to be dropped
 
 	once map[rowOf]struct{} // rows updated, nil unless CountOnce

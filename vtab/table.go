@@ -43,6 +43,10 @@ type table struct {
 	keys   *tableKeys     // foreign keys, see foreign
 	keysOf *engine.Schema // that keys are of
 
+	triggers    *tableTriggers // see fired
+	triggersOf  *engine.Schema
+	triggersGen uint64
+
 	late bool // joined a transaction that another table had begun
 }
 

@@ -76,4 +76,6 @@ type Source interface {
 	TableInfo(id engine.TableID, s *engine.Schema) (*TableInfo, error)
 	// ForeignKeys returns those of schema s, see ResolveForeignKeys.
 	ForeignKeys(s *engine.Schema) (*ForeignKeys, error)
+	// Triggers returns those on the tables of schema s.
+	Triggers(s *engine.Schema) (*Triggers, error)
 }

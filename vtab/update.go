@@ -76,6 +76,9 @@ func (c *Conn) refuse(p uintptr, tls *libc.TLS, err error, mode Conflict) int32 
 		if e.Action == mode || e.Action == Abort && mode == Replace {
 			return int32(e.Extended)
 		}
+		if e.Action == Fail { // SQLite knows no better than to undo the statement
+			e.Action = Abort
+		}
 	case lib.SQLITE_MISMATCH:
 		return int32(e.Extended)
 	}
@@ -98,10 +101,11 @@ type change struct {
 	def  *engine.TableDef
 	mode Conflict // the statement's: Default when it has none
 
-	keys     *tableKeys  // foreign keys that concern the table, nil without any
-	ret      *Returning  // collects the row, nil unless the statement returns it
-	vals     []row.Value // by ordinal
-	set      []bool      // UPDATE: columns that SET names, by ordinal
+	keys     *tableKeys     // foreign keys that concern the table, nil without any
+	triggers *tableTriggers // on the table, nil without any
+	ret      *Returning     // collects the row, nil unless the statement returns it
+	vals     []row.Value    // by ordinal
+	set      []bool         // UPDATE: columns that SET names, by ordinal
 	dec      row.Decoder
 	rivals   []int64
 	rowid    int64
@@ -128,7 +132,7 @@ func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
 
 func (c *Conn) giveChange(ch *change) {
 	clear(ch.vals) // they borrow from SQLite and from records
-	ch.t, ch.h, ch.def, ch.keys, ch.ret = nil, nil, nil, nil, nil
+	ch.t, ch.h, ch.def, ch.keys, ch.triggers, ch.ret = nil, nil, nil, nil, nil, nil
 	ch.dec.Reset("\x01")
 	c.scratch.changes = append(c.scratch.changes, ch)
 }
@@ -150,9 +154,10 @@ func (ch *change) run(args []uintptr) error {
 	}
 	// Actions change other rows before one of them may fail, and what is
 	// returned is evaluated after the change.
-	mark := ch.c.tx.Mark()
+	tx := ch.c.tx
+	mark := tx.Mark()
 	if err = ch.dispatch(args); err != nil && !errors.Is(err, errSkip) {
-		ch.c.tx.RollbackTo(mark)
+		ch.c.takeBack(tx, mark, err)
 	}
 	return err
 }
@@ -166,7 +171,9 @@ func (ch *change) prepare(h *engine.TxTable) (err error) {
 	} else {
 		ch.vals, ch.set = ch.vals[:n], ch.set[:n]
 	}
-	ch.keys, err = t.foreign()
+	if ch.keys, err = t.foreign(); err == nil {
+		ch.triggers, err = t.fired()
+	}
 	return err
 }
 
@@ -217,7 +224,7 @@ func violation(action Conflict, code int, format string, a ...any) error {
 
 // deleteRow deletes a row that a DELETE names.
 func (ch *change) deleteRow(rowid int64) error {
-	if ch.ret == nil {
+	if ch.ret == nil || ch.triggers.on(OnDelete) {
 		return ch.delete(rowid)
 	}
 	rec, found, err := ch.h.Get(rowid)
@@ -236,6 +243,14 @@ func (ch *change) deleteRow(rowid int64) error {
 }
 
 func (ch *change) delete(rowid int64) error {
+	if ch.triggers.on(OnDelete) {
+		return ch.deleteFiring(rowid, Default)
+	}
+	return ch.erase(rowid)
+}
+
+// erase is delete without triggers.
+func (ch *change) erase(rowid int64) error {
 	if ch.keys != nil {
 		return ch.removeForeign(rowid, ch.h.Delete)
 	}

@@ -54,6 +54,13 @@ func (ch *change) update(old int64, args []uintptr) error {
 
 // updateTo makes of the row old, which is rec, what vals, set and rowid say.
 func (ch *change) updateTo(old int64, rec row.Record) error {
+	if ch.triggers.on(OnUpdate) {
+		return ch.updateFiring(old, rec)
+	}
+	return ch.updateRow(old, rec)
+}
+
+func (ch *change) updateRow(old int64, rec row.Record) error {
 	ch.applyAffinity(ch.set)
 	if err := ch.notNull(ch.set, false); err != nil {
 		return err
@@ -86,6 +93,9 @@ func (ch *change) updateTo(old int64, rec row.Record) error {
 			return err
 		}
 		return ch.returned(old, next)
+	}
+	if ch.replaceFires() {
+		return ch.replaceFiring(old, next)
 	}
 	mark := ch.c.tx.Mark()
 	if err := ch.move(old, next); err != nil {
