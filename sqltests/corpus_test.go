@@ -102,7 +102,6 @@ var corpusSmall = regexp.MustCompile(`(^|/)(select[1-5]\.test|evidence/.*)$`)
 // Scripts run side by side, each on a store of its own.
 func TestCorpus(t *testing.T) {
 	names, texts := corpus(t, "slt.tar.xz", ".test")
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "trigger") })
 	var small []string
 	for _, name := range names {
 		if corpusSmall.MatchString(name) {

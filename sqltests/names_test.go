@@ -97,7 +97,6 @@ func TestRefusals(t *testing.T) {
 		"ALTER TABLE t DROP COLUMN b",
 		"CREATE INDEX p ON t(a) WHERE a > 1",
 		"CREATE INDEX e ON t(a+1)",
-		"CREATE TRIGGER tr AFTER INSERT ON t BEGIN SELECT 1; END",
 		"CREATE TEMP TRIGGER tr AFTER INSERT ON t BEGIN SELECT 1; END",
 		"CREATE VIRTUAL TABLE v USING tidemark(a, durable=false, resident=keys)",
 		"CREATE VIRTUAL TABLE v USING tidemark(a, mode=x)",
