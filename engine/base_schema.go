@@ -86,7 +86,8 @@ func (b *baseSchema) take(f wal.Schema) error {
 // object decodes an object of a base's schema.
 func (d *schemaDecoder) object() *Object {
 	if len(d.buf) == 0 || ObjectKind(d.buf[0]) != KindTable {
-		return &Object{Kind: d.kind(), Name: d.text(), TblName: d.text(), SQL: d.text()}
+		o := d.plainObject()
+		return &o
 	}
 	d.byte()
 	return tableObject(d.table(d.uint()))

@@ -49,7 +49,19 @@ type DropObject struct {
 // a column that no index uses may become a dropped one. New columns come behind,
 // with ids above all others, and are missing in all rows there are. Indexes that
 // the new definition leaves out are dropped and the ones it adds are built.
-type ReplaceTable struct{ Def *TableDef }
+type ReplaceTable struct {
+	Def *TableDef
+
+	grows bool // there are new columns; set by Apply, for the codec
+}
+
+// ReplaceObject gives a view or trigger another name, text or table in its place:
+// what the names in it refer to was renamed.
+type ReplaceObject struct {
+	Kind   ObjectKind
+	Name   string // until now
+	Object Object // of the same kind
+}
 
 func (c CreateTable) alter(s *Schema, version uint64) (*Schema, error) {
 	def := *c.Def
@@ -150,6 +162,33 @@ func (c DropObject) alter(s *Schema, version uint64) (*Schema, error) {
 	return s.without(version, at), nil
 }
 
+func (c ReplaceObject) alter(s *Schema, version uint64) (*Schema, error) {
+	at := -1
+	if c.Kind == KindView || c.Kind == KindTrigger {
+		at = s.position(c.Kind, c.Name)
+	}
+	if at < 0 {
+		return nil, fmt.Errorf("%w: %v %q", ErrNotFound, c.Kind, c.Name)
+	}
+	o := c.Object
+	if o.Kind != c.Kind || o.Name == "" || o.Table != nil {
+		return nil, fmt.Errorf("%w: object %q of kind %v for a %v", ErrInvalidChange, o.Name, o.Kind, c.Kind)
+	}
+	if o.Kind == KindTrigger {
+		if other := s.position(KindTrigger, o.Name); other >= 0 && other != at {
+			return nil, fmt.Errorf("%w: trigger %q", ErrExists, o.Name)
+		}
+		if s.position(KindTable, o.TblName) < 0 && s.position(KindView, o.TblName) < 0 {
+			return nil, fmt.Errorf("%w: trigger %q is on %q", ErrNotFound, o.Name, o.TblName)
+		}
+	} else if what := s.nameTaken(o.Name); what != "" && !equalName(o.Name, c.Name) {
+		return nil, fmt.Errorf("%w: %s %q", ErrExists, what, o.Name)
+	}
+	objects := slices.Clone(s.objects)
+	objects[at] = &o
+	return newSchema(version, objects), nil
+}
+
 func (c ReplaceTable) alter(s *Schema, version uint64) (*Schema, error) {
 	at := s.tablePosition(c.Def.ID)
 	if at < 0 {
@@ -164,6 +203,9 @@ func (c ReplaceTable) alter(s *Schema, version uint64) (*Schema, error) {
 	}
 	if err := old.replaceable(&def); err != nil {
 		return nil, err
+	}
+	if c.grows != (len(def.Columns) > len(old.Columns)) {
+		return nil, fmt.Errorf("%w: table %q has %d columns for %d", ErrInvalidChange, def.Name, len(def.Columns), len(old.Columns))
 	}
 	if !equalName(old.Name, def.Name) {
 		if what := s.nameTaken(def.Name); what != "" {

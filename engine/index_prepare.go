@@ -60,10 +60,10 @@ func (s *Store) PrepareIndex(ctx context.Context, id TableID, ix *IndexDef) (*Pr
 	}
 	head := s.head.Load()
 	t := head.table(id)
-	if t == nil || slices.ContainsFunc(ix.Columns, func(c IndexColumn) bool { return c.Column < 0 || c.Column >= len(t.def.Columns) }) {
+	if t == nil || t.def.validateKey(ix) != nil {
 		return nil, nil
 	}
-	p := &PreparedIndex{ix: ix, table: t, keys: keyMaker{alias: t.def.RowidAlias}}
+	p := &PreparedIndex{ix: ix, table: t, keys: keyMaker{def: t.def}}
 	room := int64(math.MaxInt64 / 2)
 	if s.opts.MemoryBudget > 0 {
 		room = s.opts.MemoryBudget - head.memory
@@ -121,8 +121,9 @@ func (p *PreparedIndex) build(ctx context.Context, s *Store, room int64) (need i
 			return 0, err
 		}
 		for _, e := range buf[:n] {
-			b.add(e.Rowid, e.Rec)
-			need += none.Cost(len(b.buf))
+			if b.add(e.Rowid, e.Rec); len(b.buf) > 0 {
+				need += none.Cost(len(b.buf))
+			}
 		}
 		if s.opts.indexing != nil {
 			s.opts.indexing()
@@ -205,7 +206,7 @@ func (p *PreparedIndex) change(id int64, to *Table, before, after row.Record) er
 	if slices.Equal(p.was, p.is) {
 		return nil
 	}
-	if before != "" {
+	if len(p.was) > 0 {
 		if !p.tree.Delete(p.was) {
 			return errOutdated
 		}
@@ -213,7 +214,7 @@ func (p *PreparedIndex) change(id int64, to *Table, before, after row.Record) er
 			p.twins--
 		}
 	}
-	if after != "" {
+	if len(p.is) > 0 {
 		if p.hasTwin(p.is, isNull) {
 			p.twins++
 		}
@@ -249,7 +250,7 @@ func (t *Tx) UseIndex(p *PreparedIndex) { t.ready = p }
 // take returns the tree of ix with the rows of a table, nil when the index is of
 // something else or there is too much that it does not have. It can be taken once.
 func (p *PreparedIndex) take(t *Table, def *TableDef, ix *IndexDef) (*indexTree, error) {
-	if p == nil || p.tree == nil || p.table.def.ID != t.def.ID || p.ix.Unique != ix.Unique || !slices.Equal(p.ix.Columns, ix.Columns) {
+	if p == nil || p.tree == nil || p.table.def.ID != t.def.ID || !p.ix.sameEntries(ix) {
 		return nil, nil
 	}
 	_, err := p.follow(context.Background(), t)

@@ -81,20 +81,26 @@ func splitEntry(entry string) (key string, rowid int64) {
 // keyMaker computes index entries of rows of one table. It keeps its buffers,
 // so it allocates nothing of its own.
 type keyMaker struct {
-	alias int // ordinal of the column that is the row id, or -1
-	dec   row.Decoder
+	def *TableDef
+	dec row.Decoder
 }
 
-// append appends the entry of a row; null says that a key column is NULL, in
-// which case a unique index does not compare the row.
+// append appends the entry of a row, which leads to nothing longer for a row that a
+// partial index does not have; null says that a key column is NULL, or there is no
+// entry, in which cases a unique index does not compare the row.
 func (m *keyMaker) append(dst []byte, ix *IndexDef, rec row.Record, rowid int64) (entry []byte, null bool) {
 	m.dec.Reset(rec)
+	if ix.Where > 0 {
+		if v := m.def.Read(&m.dec, ix.Where-1); v.Kind() != row.Int || v.Int() != 1 {
+			return dst, true
+		}
+	}
 	for _, c := range ix.Columns {
 		var v row.Value
-		if c.Column == m.alias {
+		if c.Column == m.def.RowidAlias {
 			v = row.IntValue(rowid)
-		} else {
-			v = m.dec.Column(c.Column)
+		} else if v = m.dec.Column(c.Column); v.IsNull() {
+			v = m.def.Read(&m.dec, c.Column)
 		}
 		null = null || v.IsNull()
 		dst = row.AppendKey(dst, v, c.Collation, c.Desc)
@@ -129,7 +135,7 @@ type indexBuilder struct {
 }
 
 func newIndexBuilder(def *TableDef, ix *IndexDef, at, rows int) *indexBuilder {
-	b := &indexBuilder{ix: ix, at: at, keys: keyMaker{alias: def.RowidAlias}, s: tree.NewSorter(rows)}
+	b := &indexBuilder{ix: ix, at: at, keys: keyMaker{def: def}, s: tree.NewSorter(rows)}
 	if ix.Unique {
 		b.nulls = make(map[string]struct{})
 	}
@@ -138,7 +144,9 @@ func newIndexBuilder(def *TableDef, ix *IndexDef, at, rows int) *indexBuilder {
 
 func (b *indexBuilder) add(rowid int64, rec row.Record) {
 	var null bool
-	b.buf, null = b.keys.append(b.buf[:0], b.ix, rec, rowid)
+	if b.buf, null = b.keys.append(b.buf[:0], b.ix, rec, rowid); len(b.buf) == 0 {
+		return
+	}
 	b.s.Add(b.buf)
 	if null && b.ix.Unique {
 		b.nulls[string(b.buf)] = struct{}{}

@@ -66,7 +66,7 @@ func TestNewerSchemaRecord(t *testing.T) {
 	if !errors.Is(err, ErrNewer) || errors.As(err, &bad) {
 		t.Errorf("%v", err)
 	}
-	if want := "engine: f.kv at offset 8: wal: file format is newer than this program: schema record of layout 9, known is 1"; err.Error() != want {
+	if want := "engine: f.kv at offset 8: wal: file format is newer than this program: schema record of layout 9, known are 1 and 2"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
 }

@@ -82,7 +82,7 @@ func (g *generator) step(tx *Tx) error {
 		size = 8000 + g.rng.IntN(4000) // several pages
 	}
 	g.count["put"]++
-	return put(name, id, id, strings.Repeat(string(rune('a'+g.rng.IntN(26))), size))(tx)
+	return putWide(g.rng, name, id, strings.Repeat(string(rune('a'+g.rng.IntN(26))), size))(tx)
 }
 
 func (g *generator) tables(tx *Tx) (list []*TableDef) {
@@ -112,7 +112,10 @@ func (g *generator) change(tx *Tx) error {
 	}
 	table := tables[g.rng.IntN(len(tables))]
 	name := g.name(tx)
-	switch g.rng.IntN(6) {
+	switch g.rng.IntN(7) {
+	case 6:
+		g.count["alter table"]++
+		return tx.Apply(ReplaceTable{Def: altered(g.rng, table, name)})
 	case 0:
 		g.count["drop table"]++
 		return tx.Apply(DropTable{table.ID})

@@ -36,7 +36,7 @@ type uniqueEntry struct {
 func (r *replay) follow(t *replayTable, n *Table) error {
 	old := t.base
 	slices.Sort(t.moved)
-	keys := keyMaker{alias: t.def.RowidAlias}
+	keys := keyMaker{def: t.def}
 	sum, live := old.sum, old.live
 	for i := range n.indexes {
 		n.indexes[i] = old.indexes[i].IsoCopy()
@@ -72,10 +72,10 @@ func (r *replay) follow(t *replayTable, n *Table) error {
 			if bytes.Equal(before, after) {
 				continue
 			}
-			if had {
+			if len(before) > 0 {
 				n.indexes[i].Delete(before)
 			}
-			if has {
+			if len(after) > 0 {
 				n.indexes[i].Set(after)
 			}
 			if ix.Unique && !null {

@@ -124,8 +124,7 @@ func TestScannerBadIndex(t *testing.T) {
 	def := testTable("t", 1)
 	def.ID, def.Indexes = 1, []*IndexDef{testIndex("i", false, 0)}
 	table := newTable(def, nil)
-	var m keyMaker
-	m.alias = -1
+	m := keyMaker{def: def}
 	entry, _ := m.append(nil, def.Indexes[0], testRecord(1), 7)
 	table.indexes[0].SetString(string(entry))
 	if n, err := table.IndexScan(0, "", "", false).Next(make([]Entry, 4)); n != 0 || err == nil {

@@ -16,7 +16,14 @@ import (
 // flag byte whose other bits are zero. Decoding is strict: there is exactly
 // one encoding of a change, and anything else is refused. What a definition
 // must fulfil beyond its form is checked when the change is applied.
-const schemaLayout = 1
+//
+// Layout 2 has the same form. It is that of changes which programs that know
+// nothing but layout 1 cannot make: ReplaceObject, and a ReplaceTable with new
+// columns.
+const (
+	schemaLayout = 1
+	alterLayout  = 2
+)
 
 // Op bytes of schema records. Numbers are never reused.
 const (
@@ -27,6 +34,8 @@ const (
 	opCreateObject = 5
 	opDropObject   = 6
 	opReplaceTable = 7
+	// 8 and 9 are those of a base, see base_schema.go.
+	opReplaceObject = 10
 )
 
 // Flags of a table and of the smaller parts of it.
@@ -50,7 +59,7 @@ const (
 // encodeChange returns the op byte and body of a change whose ids are
 // assigned.
 func encodeChange(c Change, version uint64) (op uint8, body []byte, err error) {
-	e := schemaEncoder{buf: []byte{schemaLayout}}
+	e := schemaEncoder{buf: []byte{layoutOf(c)}}
 	e.uint(version)
 	switch c := c.(type) {
 	case CreateTable:
@@ -69,10 +78,7 @@ func encodeChange(c Change, version uint64) (op uint8, body []byte, err error) {
 		e.uint(c.Index)
 	case CreateObject:
 		op = opCreateObject
-		e.byte(uint8(c.Object.Kind))
-		e.text(c.Object.Name)
-		e.text(c.Object.TblName)
-		e.text(c.Object.SQL)
+		e.object(&c.Object)
 	case DropObject:
 		op = opDropObject
 		e.byte(uint8(c.Kind))
@@ -80,17 +86,35 @@ func encodeChange(c Change, version uint64) (op uint8, body []byte, err error) {
 	case ReplaceTable:
 		op = opReplaceTable
 		e.table(c.Def)
+	case ReplaceObject:
+		op = opReplaceObject
+		e.text(c.Name)
+		e.object(&c.Object)
 	default:
 		return 0, nil, fmt.Errorf("%w: %T has no encoding", ErrInvalidChange, c)
 	}
 	return op, e.buf, nil
 }
 
+// layoutOf is the layout of a change.
+func layoutOf(c Change) uint8 {
+	switch c := c.(type) {
+	case ReplaceObject:
+		return alterLayout
+	case ReplaceTable:
+		if c.grows {
+			return alterLayout
+		}
+	}
+	return schemaLayout
+}
+
 // decodeChange is the inverse of encodeChange.
 func decodeChange(op uint8, body []byte) (c Change, version uint64, err error) {
 	d := schemaDecoder{buf: body}
-	if layout := d.byte(); layout != schemaLayout && d.err == nil {
-		return nil, 0, fmt.Errorf("%w: schema record of layout %d, known is %d", ErrNewer, layout, schemaLayout)
+	layout := d.byte()
+	if layout != schemaLayout && layout != alterLayout && d.err == nil {
+		return nil, 0, fmt.Errorf("%w: schema record of layout %d, known are %d and %d", ErrNewer, layout, schemaLayout, alterLayout)
 	}
 	version = d.uint()
 	switch op {
@@ -103,13 +127,20 @@ func decodeChange(op uint8, body []byte) (c Change, version uint64, err error) {
 	case opDropIndex:
 		c = DropIndex{Table: TableID(d.uint()), Index: d.uint()}
 	case opCreateObject:
-		c = CreateObject{Object: Object{Kind: d.kind(), Name: d.text(), TblName: d.text(), SQL: d.text()}}
+		c = CreateObject{Object: d.plainObject()}
 	case opDropObject:
 		c = DropObject{Kind: d.kind(), Name: d.text()}
 	case opReplaceTable:
-		c = ReplaceTable{Def: d.table(version)}
+		c = ReplaceTable{Def: d.table(version), grows: layout == alterLayout}
+	case opReplaceObject:
+		r := ReplaceObject{Name: d.text(), Object: d.plainObject()}
+		r.Kind = r.Object.Kind
+		c = r
 	default:
 		d.fail("schema operation %d", op)
+	}
+	if d.err == nil && layoutOf(c) != layout {
+		d.fail("schema operation %d of layout %d", op, layout)
 	}
 	if d.err == nil && len(d.buf) > 0 {
 		d.fail("%d bytes behind a schema record", len(d.buf))
@@ -146,6 +177,14 @@ func (e *schemaEncoder) flag(set bool, bit uint8) uint8 {
 		return bit
 	}
 	return 0
+}
+
+// object adds a view or trigger.
+func (e *schemaEncoder) object(o *Object) {
+	e.byte(uint8(o.Kind))
+	e.text(o.Name)
+	e.text(o.TblName)
+	e.text(o.SQL)
 }
 
 func (e *schemaEncoder) table(d *TableDef) {
@@ -299,6 +338,10 @@ func (d *schemaDecoder) kind() ObjectKind {
 		d.fail("object of kind %d in a schema record", k)
 	}
 	return k
+}
+
+func (d *schemaDecoder) plainObject() Object {
+	return Object{Kind: d.kind(), Name: d.text(), TblName: d.text(), SQL: d.text()}
 }
 
 func (d *schemaDecoder) collation() row.Collation {

@@ -60,6 +60,8 @@ func sampleChanges() []Change {
 		ReplaceTable{Def: def},
 		CreateTable{Def: altered},
 		ReplaceTable{Def: altered},
+		ReplaceTable{Def: altered, grows: true},
+		ReplaceObject{Kind: KindTrigger, Name: "old", Object: Object{Kind: KindTrigger, Name: "new", TblName: "v", SQL: "CREATE TRIGGER new …"}},
 		CreateIndex{Table: 5, Index: altered.Indexes[0]},
 		CreateTable{Def: partial},
 	}
@@ -94,7 +96,9 @@ func TestSchemaCodecRefuses(t *testing.T) {
 	}{
 		{"unknown operation", 99, view},
 		{"operation 0", 0, view},
-		{"other layout", opDropObject, append([]byte{2}, view[1:]...)},
+		{"other layout", opDropObject, append([]byte{3}, view[1:]...)},
+		{"layout of another operation", opDropObject, append([]byte{2}, view[1:]...)},
+		{"an object replaced in layout 1", opReplaceObject, []byte{schemaLayout, 1, 1, 'v', uint8(KindView), 1, 'v', 1, 'v', 0}},
 		{"long form of a number", opDropTable, []byte{schemaLayout, 0x81, 0x00, 1}},
 		{"number beyond 64 bits", opDropTable, []byte{schemaLayout, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}},
 		{"a table among objects", opDropObject, []byte{schemaLayout, 1, uint8(KindTable), 1, 'v'}},

@@ -244,6 +244,11 @@ func (d *TableDef) validateIndex(ix *IndexDef) error {
 	if originCode(ix.Origin) < 0 {
 		return fmt.Errorf("%w: index %q: origin %q", ErrInvalidChange, ix.Name, ix.Origin)
 	}
+	return d.validateKey(ix)
+}
+
+// validateKey refuses an index whose entries cannot be made.
+func (d *TableDef) validateKey(ix *IndexDef) error {
 	for _, c := range ix.Columns {
 		if c.Column < 0 || c.Column >= len(d.Columns) || c.Collation > row.RTrim || d.Columns[c.Column].Kind == ColumnDropped {
 			return fmt.Errorf("%w: index %q: column %d, collation %d", ErrInvalidChange, ix.Name, c.Column, c.Collation)

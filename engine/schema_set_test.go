@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
 func names(s *Schema) string {
@@ -107,10 +109,43 @@ func TestReplaceTableRefuses(t *testing.T) {
 	create(t, tx, testTable("taken", 1))
 	old := tx.Schema().Lookup("t").Table
 	for name, change := range map[string]func(*TableDef){
-		"another id":     func(d *TableDef) { d.ID = 99 },
-		"alias":          func(d *TableDef) { d.RowidAlias = 1 },
-		"column gone":    func(d *TableDef) { d.Columns = d.Columns[:1]; d.Indexes = nil },
-		"column added":   func(d *TableDef) { d.Columns = append(testColumns(2), Column{ID: 3, Affinity: 'A'}) },
+		"another id":  func(d *TableDef) { d.ID = 99 },
+		"alias":       func(d *TableDef) { d.RowidAlias = 1 },
+		"column gone": func(d *TableDef) { d.Columns = d.Columns[:1]; d.Indexes = nil },
+		"column in between": func(d *TableDef) {
+			d.Columns = []Column{testColumns(2)[0], {ID: 3, Affinity: 'A'}, testColumns(2)[1]}
+		},
+		"id that was used": func(d *TableDef) { d.Columns = append(testColumns(2), Column{ID: 2, Affinity: 'A'}) },
+		"ids out of order": func(d *TableDef) {
+			d.Columns = append(testColumns(2), Column{ID: 4, Affinity: 'A'}, Column{ID: 3, Affinity: 'A'})
+		},
+		"indexed column dropped": func(d *TableDef) { d.Columns = testColumns(2); d.Columns[0].Kind = ColumnDropped },
+		"all columns dropped": func(d *TableDef) {
+			d.Columns = testColumns(2)
+			d.Columns[0].Kind, d.Columns[1].Kind, d.Indexes = ColumnDropped, ColumnDropped, nil
+		},
+		"dropped with a NOT NULL": func(d *TableDef) {
+			d.Columns = testColumns(2)
+			d.Columns[1].Kind, d.Columns[1].NotNull = ColumnDropped, true
+		},
+		"dropped with a value": func(d *TableDef) {
+			d.Columns = testColumns(2)
+			d.Columns[1].Kind, d.Columns[1].Missing = ColumnDropped, row.IntValue(1)
+		},
+		"another kind":          func(d *TableDef) { d.Columns = testColumns(2); d.Columns[1].Kind = ColumnStored },
+		"another missing value": func(d *TableDef) { d.Columns = testColumns(2); d.Columns[1].Missing = row.IntValue(1) },
+		"partial by a plain column": func(d *TableDef) {
+			d.Indexes = []*IndexDef{d.Indexes[0], {Name: "p", Origin: "c", Columns: []IndexColumn{{}}, Where: 2}}
+		},
+		"partial by no column": func(d *TableDef) {
+			d.Indexes = []*IndexDef{d.Indexes[0], {Name: "p", Origin: "c", Columns: []IndexColumn{{}}, Where: 3}}
+		},
+		"kept index made partial": func(d *TableDef) {
+			ix := *d.Indexes[0]
+			ix.Where = 3
+			d.Columns = append(testColumns(2), Column{ID: 3, Affinity: 'A', Kind: ColumnComputed})
+			d.Indexes = []*IndexDef{&ix}
+		},
 		"other affinity": func(d *TableDef) { d.Columns = testColumns(2); d.Columns[1].Affinity = 'B' },
 		"volatile":       func(d *TableDef) { d.Durable = false },
 		"other key": func(d *TableDef) {

@@ -145,7 +145,7 @@ func (x *segmentSpecimen) write(t *testing.T, def *TableDef, ix *IndexDef, files
 			must(t, w.AddPrimary(segment.PrimaryEntry{Rowid: p.Merged.Rowid, Place: at(p), Offset: p.Offset, Size: p.Size}))
 		}
 	} else {
-		keys := keyMaker{alias: def.RowidAlias}
+		keys := keyMaker{def: def}
 		for i := range rows {
 			var key []byte
 			key, rows[i].Null = keys.append(nil, ix, rows[i].Rec, rows[i].Merged.Rowid)

@@ -193,8 +193,10 @@ func (g *gatherer) row(needs []*indexWork, number, ordinal uint32, ids wal.RowID
 		if x.ix == nil {
 			e.head, e.off, e.size = rowidHead(ids.Rowid), fr.Offset, uint32(fr.End()-fr.Offset)
 		} else {
-			g.keys.alias = x.def.RowidAlias
-			g.buf, e.null = g.keys.append(g.buf[:0], x.ix, p.Rec, ids.Rowid)
+			g.keys.def = x.def
+			if g.buf, e.null = g.keys.append(g.buf[:0], x.ix, p.Rec, ids.Rowid); len(g.buf) == 0 {
+				continue
+			}
 			e.key = g.buf
 		}
 		g.w.held += x.rows.add(e)

@@ -106,6 +106,9 @@ const samples = 8
 func (s Statistics) PerKey(ix, n int) float64 {
 	tree, def := s.indexes[ix], s.def.Indexes[ix]
 	total := tree.Len()
+	if total == 0 {
+		return 1
+	}
 	first := 0
 	null := string(row.AppendKey(nil, row.Value{}, def.Columns[0].Collation, def.Columns[0].Desc))
 	if nulls := s.Keys(ix, null, null+row.KeyAfter); nulls < total && !def.Columns[0].Desc {

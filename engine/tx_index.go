@@ -71,26 +71,32 @@ func (x *txIndex) isFree(rec row.Record, rowid int64, puts uint64) bool {
 
 func (h *TxTable) addEntry(x *txIndex, rec row.Record, rowid int64) {
 	if x.isFree(rec, rowid, h.puts) {
-		x.tree.SetString(x.free.entry)
+		if x.free.entry != "" {
+			x.tree.SetString(x.free.entry)
+		}
 		return
 	}
-	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
-	x.tree.Set(h.newKey)
+	h.restoreEntry(x, rec, rowid)
 }
 
 func (h *TxTable) dropEntry(x *txIndex, rec row.Record, rowid int64) {
-	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, rec, rowid)
-	x.tree.Delete(h.oldKey)
+	if h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, rec, rowid); len(h.oldKey) > 0 {
+		x.tree.Delete(h.oldKey)
+	}
 }
 
 // moveEntry re-keys a row; an index none of whose columns changed is left
-// alone.
+// alone. A partial one may have had no entry, or may have none from now on.
 func (h *TxTable) moveEntry(x *txIndex, old, rec row.Record, rowid int64) {
 	h.oldKey, _ = h.keys.append(h.oldKey[:0], x.def, old, rowid)
 	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
 	if slices.Equal(h.oldKey, h.newKey) {
 		return
 	}
-	x.tree.Delete(h.oldKey)
-	x.tree.Set(h.newKey)
+	if len(h.oldKey) > 0 {
+		x.tree.Delete(h.oldKey)
+	}
+	if len(h.newKey) > 0 {
+		x.tree.Set(h.newKey)
+	}
 }

@@ -24,7 +24,7 @@ func (x *machine) checkFind(t *rapid.T, h *TxTable, i int, ix *IndexDef, mt *mod
 		prefix = row.AppendKey(prefix, key[k], c.Collation, c.Desc)
 	}
 	var want []Entry
-	for _, e := range mt.entries() {
+	for _, e := range mt.in(ix) {
 		if compareKeys(&first, key, mt.key(&first, e.Rowid, e.Rec)) == 0 {
 			want = append(want, e)
 		}

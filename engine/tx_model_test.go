@@ -44,10 +44,19 @@ func (t *modelTable) key(ix *IndexDef, rowid int64, rec row.Record) []row.Value 
 		if c.Column == t.def.RowidAlias {
 			vals = append(vals, row.IntValue(rowid))
 		} else {
-			vals = append(vals, rec.Column(c.Column))
+			vals = append(vals, shown(t.def, rec, c.Column))
 		}
 	}
 	return vals
+}
+
+// in are the rows that an index has.
+func (t *modelTable) in(ix *IndexDef) []Entry {
+	return slices.DeleteFunc(t.entries(), func(e Entry) bool { return !t.has(ix, e.Rec) })
+}
+
+func (t *modelTable) has(ix *IndexDef, rec row.Record) bool {
+	return ix.Where == 0 || shown(t.def, rec, ix.Where-1) == row.IntValue(1)
 }
 
 func compareKeys(ix *IndexDef, a, b []row.Value) int {
@@ -66,12 +75,12 @@ func compareKeys(ix *IndexDef, a, b []row.Value) int {
 // rivals returns the rows that stand in the way of rec in a unique index.
 func (t *modelTable) rivals(ix *IndexDef, rowid int64, rec row.Record) []int64 {
 	key := t.key(ix, rowid, rec)
-	if slices.ContainsFunc(key, row.Value.IsNull) {
+	if slices.ContainsFunc(key, row.Value.IsNull) || !t.has(ix, rec) {
 		return nil
 	}
 	var out []int64
 	for other, r := range t.rows {
-		if other != rowid && compareKeys(ix, key, t.key(ix, other, r)) == 0 {
+		if other != rowid && t.has(ix, r) && compareKeys(ix, key, t.key(ix, other, r)) == 0 {
 			out = append(out, other)
 		}
 	}
@@ -127,6 +136,8 @@ func TestTransactionModel(t *testing.T) {
 			"index":    x.createIndex,
 			"unindex":  x.dropIndex,
 			"rename":   x.rename,
+			"alter":    x.alter,
+			"alter2":   x.alter,
 			"insert":   x.insert,
 			"insert2":  x.insert,
 			"insert3":  x.insert,
@@ -211,7 +222,7 @@ func (x *machine) table(t *rapid.T) (string, *modelTable, *TxTable) {
 func drawRecord(t *rapid.T, def *TableDef) row.Record {
 	vals := make([]any, len(def.Columns))
 	for i := range vals {
-		if i == def.RowidAlias {
+		if i == def.RowidAlias || def.Columns[i].Kind == ColumnDropped {
 			continue
 		}
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
@@ -234,11 +245,23 @@ func drawRowid(t *rapid.T) int64 {
 	return rapid.SampledFrom([]int64{math.MinInt64, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 1000, math.MaxInt64}).Draw(t, "rowid")
 }
 
-func drawIndex(t *rapid.T, name string, columns int) *IndexDef {
+func drawIndex(t *rapid.T, name string, def *TableDef) *IndexDef {
 	ix := &IndexDef{Name: name, Unique: rapid.Bool().Draw(t, "unique"), Origin: "c"}
+	var columns, computed []int
+	for i, c := range def.Columns {
+		if c.Kind != ColumnDropped {
+			columns = append(columns, i)
+		}
+		if c.Kind == ColumnComputed {
+			computed = append(computed, i)
+		}
+	}
+	if len(computed) > 0 && rapid.Bool().Draw(t, "partial") {
+		ix.Where = 1 + rapid.SampledFrom(computed).Draw(t, "where")
+	}
 	for range rapid.IntRange(1, 2).Draw(t, "terms") {
 		ix.Columns = append(ix.Columns, IndexColumn{
-			Column:    rapid.IntRange(0, columns-1).Draw(t, "column"),
+			Column:    rapid.SampledFrom(columns).Draw(t, "column"),
 			Desc:      rapid.Bool().Draw(t, "desc"),
 			Collation: row.Collation(rapid.IntRange(0, 2).Draw(t, "collation")),
 		})
@@ -251,7 +274,7 @@ func (x *machine) createTable(t *rapid.T) {
 	def.RowidAlias = rapid.IntRange(-1, 0).Draw(t, "alias")
 	def.Durable = rapid.IntRange(0, 3).Draw(t, "volatile") > 0
 	if rapid.Bool().Draw(t, "key") {
-		ix := drawIndex(t, autoIndex(def.Name), len(def.Columns))
+		ix := drawIndex(t, autoIndex(def.Name), def)
 		ix.Unique, ix.Origin = true, "u"
 		def.Indexes = append(def.Indexes, ix)
 	}
@@ -284,7 +307,7 @@ func (x *machine) dropTable(t *rapid.T) {
 
 func (x *machine) createIndex(t *rapid.T) {
 	_, mt, h := x.table(t)
-	ix := drawIndex(t, fmt.Sprintf("ix%d", rapid.IntRange(0, 3).Draw(t, "n")), len(mt.def.Columns))
+	ix := drawIndex(t, fmt.Sprintf("ix%d", rapid.IntRange(0, 3).Draw(t, "n")), mt.def)
 	before := x.tx.Schema()
 	err := x.tx.Apply(CreateIndex{Table: mt.def.ID, Index: ix})
 	taken := false
@@ -354,6 +377,38 @@ func (x *machine) rename(t *rapid.T) {
 	clear(mt.indexes)
 	for _, ix := range x.tx.Schema().Lookup(def.Name).Table.Indexes {
 		mt.indexes[ix.Name] = ix
+	}
+}
+
+// alter adds or drops a column.
+func (x *machine) alter(t *rapid.T) {
+	name, mt, h := x.table(t)
+	def := *mt.def
+	def.Columns = slices.Clone(def.Columns)
+	if used := usedColumns(&def); rapid.IntRange(0, 2).Draw(t, "what") == 0 {
+		i := rapid.IntRange(0, len(def.Columns)-1).Draw(t, "column")
+		if !dropColumn(&def, i) {
+			if !used[i] && i != def.RowidAlias && def.Columns[i].Visible() {
+				t.Skip("the last visible column")
+			}
+			t.Skip("column in use")
+		}
+	} else if len(def.Columns) < 6 {
+		c := Column{ID: def.NextColumnID(), Name: "added", Affinity: row.AffBlob}
+		if rapid.Bool().Draw(t, "computed") {
+			c.Kind = ColumnComputed
+		}
+		c.Missing = rapid.SampledFrom([]row.Value{{}, row.IntValue(0), row.IntValue(1), row.TextValue("x")}).Draw(t, "missing")
+		def.Columns = append(def.Columns, c)
+	}
+	sum := x.tx.View(def.ID).sum
+	must(t, x.tx.Apply(ReplaceTable{Def: &def}))
+	mt.def = x.tx.Schema().Lookup(name).Table
+	if err := h.Delete(1); !errors.Is(err, ErrStaleHandle) {
+		t.Fatalf("delete by a handle from before a change: %v", err)
+	}
+	if now := x.tx.View(def.ID).sum; now != sum {
+		t.Fatalf("the fingerprint of %q is %x, was %x", name, now, sum)
 	}
 }
 
@@ -463,7 +518,7 @@ func (x *machine) view(t *rapid.T) {
 // checkIndex scans an index whole and by a range, both ways, and sorts the
 // model's rows to compare.
 func (x *machine) checkIndex(t *rapid.T, v *Table, i int, ix *IndexDef, mt *modelTable) {
-	want := mt.entries()
+	want := mt.in(ix)
 	slices.SortStableFunc(want, func(a, b Entry) int {
 		return compareKeys(ix, mt.key(ix, a.Rowid, a.Rec), mt.key(ix, b.Rowid, b.Rec))
 	})

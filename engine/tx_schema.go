@@ -140,7 +140,11 @@ func (t *txState) assignIDs(c Change) (Change, error) {
 			return nil, fmt.Errorf("%w: no definition", ErrInvalidChange)
 		}
 		def, err := t.assignTableIDs(c.Def)
-		return ReplaceTable{Def: def}, err
+		if err != nil {
+			return nil, err
+		}
+		old := t.schema.Table(def.ID)
+		return ReplaceTable{Def: def, grows: old != nil && len(def.Columns) > len(old.Columns)}, nil
 	case CreateIndex:
 		if c.Index == nil {
 			return nil, fmt.Errorf("%w: no definition", ErrInvalidChange)

@@ -48,7 +48,7 @@ func newTxTable(t *txState, base *Table) *TxTable {
 	if base.src != nil {
 		h.st = newStaging(base)
 	}
-	h.keys.alias = base.def.RowidAlias
+	h.keys.def = base.def
 	h.indexes = make([]txIndex, len(base.indexes))
 	for i := range h.indexes {
 		h.indexes[i].def, h.indexes[i].tree = base.def.Indexes[i], base.indexes[i]

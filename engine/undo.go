@@ -116,8 +116,9 @@ func (h *TxTable) undo(o *op) {
 
 // restoreEntry is addEntry without a look at what Conflict left.
 func (h *TxTable) restoreEntry(x *txIndex, rec row.Record, rowid int64) {
-	h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid)
-	x.tree.Set(h.newKey)
+	if h.newKey, _ = h.keys.append(h.newKey[:0], x.def, rec, rowid); len(h.newKey) > 0 {
+		x.tree.Set(h.newKey)
+	}
 }
 
 // undoSchema puts the schema and the handles before the last change back. A

@@ -23,7 +23,7 @@ func TestVerifyFinds(t *testing.T) {
 	must(t, sound().verify(true, func(text string) { t.Errorf("sound table: %s", text) }, func(err error) error { return err }))
 
 	entry := func(table *Table, ix int, rec row.Record, rowid int64) string {
-		m := keyMaker{alias: -1}
+		m := keyMaker{def: table.def}
 		b, _ := m.append(nil, table.def.Indexes[ix], rec, rowid)
 		return string(b)
 	}
