@@ -227,8 +227,11 @@ func (c *conn) applyDDL(ctx context.Context, p *piece, b *binder) error {
 	if err := c.change(ctx, changes); err != nil {
 		return err
 	}
-	if p.Kind == sqltext.DropTable {
+	switch p.Kind {
+	case sqltext.DropTable:
 		return c.dropSequence(schema, p.Target.Name)
+	case sqltext.AlterTable:
+		return c.afterAlter(ctx, p.Stmt, schema)
 	}
 	return nil
 }
@@ -330,8 +333,6 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 				return refuse("ON CONFLICT … DO (UPSERT)", "INSERT OR IGNORE and INSERT OR REPLACE work")
 			}
 		}
-	case sqltext.AlterTable:
-		return refuse("ALTER TABLE", "create a new table, INSERT … SELECT, and drop the old one")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func changedObjects(before, now *engine.Schema) (gone, fresh []*engine.Object) {
 		switch a, b := old[i], list[j]; {
 		case a == b:
 			i, j = i+1, j+1
-		case a.Kind == b.Kind && a.Name == b.Name:
+		case a.Kind == b.Kind && (a.Name == b.Name || sameTable(a, b)):
 			gone, fresh = append(gone, a), append(fresh, b)
 			i, j = i+1, j+1
 		default:
@@ -23,6 +23,11 @@ func changedObjects(before, now *engine.Schema) (gone, fresh []*engine.Object) {
 		}
 	}
 	return append(gone, old[i:]...), append(fresh, list[j:]...)
+}
+
+// sameTable reports that two objects are one table, renamed.
+func sameTable(a, b *engine.Object) bool {
+	return a.Table != nil && b.Table != nil && a.Table.ID == b.Table.ID
 }
 
 // The look-ups of DDL go through the list. A schema's own maps are built at the

@@ -19,7 +19,11 @@ func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine
 		if err := sh.db.Exec("SAVEPOINT ddl"); err != nil {
 			return err
 		}
-		changes, err = sh.run(s, schema, c.residence())
+		if s.Kind == sqltext.AlterTable {
+			changes, err = sh.alter(s, schema, c.hasRows)
+		} else {
+			changes, err = sh.run(s, schema, c.residence())
+		}
 		sh.schema = nil // it shows what comes after schema, see adopt, or is to be compared
 		c.shadowTurn = sh.turn
 		if err == nil {
@@ -55,14 +59,6 @@ func (s *shadow) run(st *sqltext.Stmt, schema *engine.Schema, resident engine.Re
 	}
 	if kept.unsaid && kept.durable {
 		kept.resident = resident
-	}
-	if st.Kind == sqltext.AlterTable { // SQLite's own refusals come first
-		probe, _, err := s.db.Prepare(text)
-		if err != nil {
-			return nil, err
-		}
-		probe.Finalize()
-		return nil, refuseDDL(st, schema)
 	}
 	if err := s.db.Exec(text); err != nil {
 		return nil, err
@@ -191,9 +187,9 @@ func hasPrimaryIndex(def *engine.TableDef) bool {
 	return false
 }
 
-// indexDefs reads the automatic indexes of a new table, oldest first.
+// indexDefs reads the automatic indexes of a table, oldest first.
 func (s *shadow) indexDefs(def *engine.TableDef) error {
-	list, err := s.db.Query(`SELECT name, origin FROM pragma_index_list(?1, 'main') ORDER BY seq DESC`, row.TextValue(def.Name))
+	list, err := s.db.Query(`SELECT name, origin FROM pragma_index_list(?1, 'main') WHERE origin <> 'c' ORDER BY seq DESC`, row.TextValue(def.Name))
 	if err != nil {
 		return err
 	}

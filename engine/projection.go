@@ -113,8 +113,12 @@ func (s *Store) projection(schema *Schema) catalog.Projection {
 func projection(s *Schema) catalog.Projection {
 	p := catalog.Projection{SchemaVersion: int64(s.Version())}
 	for _, def := range s.Tables() {
+		columns := len(def.Columns)
+		if visible := def.Visible(); visible != nil {
+			columns = len(visible)
+		}
 		p.Tables = append(p.Tables, catalog.TableRow{
-			ID: int64(def.ID), Version: int64(def.Version), Name: def.Name, SQL: def.SQL, Columns: int64(len(def.Columns)),
+			ID: int64(def.ID), Version: int64(def.Version), Name: def.Name, SQL: def.SQL, Columns: int64(columns),
 			Durable: def.Durable, Resident: def.Resident.String(), Strict: def.Strict,
 			WithoutRowid: def.WithoutRowid, AutoIncrement: def.AutoIncrement,
 		})

@@ -153,10 +153,11 @@ func (t *Table) isInteger(column string) bool {
 	return false
 }
 
-// addCheck notes a CHECK. SQLite names one without a name by its text.
+// addCheck notes a CHECK. SQLite names one without a name by its text, and of a text
+// that begins with a quote by what is quoted.
 func (t *Table) addCheck(text string, name *ast.Ident, expr ast.Expr) {
 	c := Check{Expr: text[expr.Pos():expr.End()]}
-	if c.Name = c.Expr; name != nil {
+	if c.Name = unquoted(c.Expr); name != nil {
 		c.Name = name.Name
 	}
 	c.Names = namesIn(expr)
@@ -172,6 +173,29 @@ func namesIn(expr ast.Expr) (names []string) {
 		return true
 	})
 	return names
+}
+
+// unquoted is the beginning of a text up to the end of its quotes, without them, or
+// the text itself where it begins without one.
+func unquoted(text string) string {
+	if text == "" || !strings.ContainsRune("\"'`[", rune(text[0])) {
+		return text
+	}
+	end := text[0]
+	if end == '[' {
+		end = ']'
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		if text[i] == end {
+			if i+1 == len(text) || text[i+1] != end {
+				return b.String()
+			}
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // termColumn is the column a key term names, without COLLATE and parentheses.
