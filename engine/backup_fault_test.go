@@ -185,7 +185,7 @@ func TestBackupSourceFaults(t *testing.T) {
 		err := b.s.Backup(t.Context(), dir, nil)
 		hit := b.source.Injected() > before
 		b.source.Clear()
-		if hit != (err != nil || b.left == 1) {
+		if failed, left := err != nil, b.left == 1; failed && left || hit != (failed || left) {
 			t.Errorf("operation %d: %v, %d segments left out", n, err, b.left)
 		}
 		b.untouched(t, n)

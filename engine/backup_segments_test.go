@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +89,9 @@ func TestBackupOfDamagedSegments(t *testing.T) {
 				gone[bad[i].ObjectID] = true
 				if atHead[bad[i].ObjectID] {
 					indexes[bad[i].IndexID] = true
+				}
+				if _, err := os.Stat(filepath.Join(backup, bad[i].Path)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is in the backup: %v", bad[i].Path, err)
 				}
 				if !strings.Contains(strings.Join(told, " "), bad[i].Path) {
 					t.Errorf("nothing told of %s", bad[i].Path)

@@ -32,10 +32,10 @@ var backupFences = []fencesOf{
 	{"../catalog/backup_leave.go", ".", []fence{
 		{"who loses a segment loses its positions", `return changed[p.IndexID] })`, `return false && changed[p.IndexID] })`, "TestBackupOfDamagedSegments"},
 		{"who loses a segment loses them in the rows, too", `[]string{"index_state_segments", "index_state_catchup"}`, `[]string{"index_state_segments"}`, "TestBackupOfDamagedSegments"},
-		{"segments that are left stand in order", `		s.Ordinal = next[s.IndexID]
-`, ``, "TestBackupOfDamagedSegments"},
 	}},
 	{"../catalog/backup_leave.go", "../catalog", []fence{
+		{"segments that are left stand in order", `		s.Ordinal = next[s.IndexID]
+`, ``, "TestLeaveSegments"},
 		{"a damaged state is not written anew", `	if err := checkDigest("index state", r.ID, r.Digest, r.digest(identity)); err != nil {`, `	if err := error(nil); err != nil {`, "TestLeaveSegments"},
 	}},
 	{"../catalog/backup_renew.go", "../catalog", []fence{
