@@ -64,6 +64,9 @@ func TestLeaveSegments(t *testing.T) {
 	if len(now.IndexState.CaughtUp) != len(state.CaughtUp)-1 {
 		t.Errorf("positions %+v of %+v", now.IndexState.CaughtUp, state.CaughtUp)
 	}
+	if n := count(t, own.reads.DB, "SELECT count(*) FROM index_state_segments WHERE ordinal > 0"); n != 0 {
+		t.Errorf("%d segments are not the first ones of their indexes", n)
+	}
 	if err := own.Check(t.Context(), func(s string) { t.Error(s) }); err != nil {
 		t.Error(err)
 	}
