@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	catchupKills    = flag.Int("catchup-kills", 4, "how often TestCatchupKill kills a process")
+	catchupKills    = flag.Int("catchup-kills", 0, "how often TestCatchupKill kills a process; 0 chooses a few")
 	catchupKillSeed = flag.Uint64("catchup-kill-seed", 0, "seed of TestCatchupKill; 0 chooses one and prints it")
 )
 
@@ -44,13 +44,20 @@ func TestCatchupKill(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-catchup-kill-seed %d", seed)
+	kills := *catchupKills
+	switch {
+	case kills == 0 && testing.Short():
+		kills = 2
+	case kills == 0:
+		kills = 4
+	}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	const each = 5 // kills of one store: one that only grew would be replayed for most of the time
 	did, doing, start := map[string]int{}, map[string]int{}, time.Now()
 	var k *killedRun
 	commits := int64(0)
-	for round := range *catchupKills {
-		if round%each == 0 || *catchupKills <= each && round%2 == 0 {
+	for round := range kills {
+		if round%each == 0 || kills <= each && round%2 == 0 {
 			k = &killedRun{killedStore: killedStore{
 				Dir: filepath.Join(t.TempDir(), "store"), Seed: rng.Uint64(), Shards: 1 + 2*rng.IntN(2), GenerationSize: 16 << 10 << rng.IntN(3),
 			}}
@@ -65,14 +72,14 @@ func TestCatchupKill(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("round %d of %+v, killed in %q", round, k.killedStore, k.doing)
 		}
-		if round%each == each-1 || round == *catchupKills-1 {
+		if round%each == each-1 || round == kills-1 {
 			for _, n := range k.acked {
 				commits += n
 			}
 		}
 	}
-	t.Logf("%d kills, %d commits acknowledged; killed in %v; %v; %s", *catchupKills, commits, doing, did, time.Since(start).Round(time.Second))
-	if *catchupKills >= 50 && (doing["compact"] == 0 || doing["index"] == 0 || doing["gc"] == 0 || did["held"] == 0) {
+	t.Logf("%d kills, %d commits acknowledged; killed in %v; %v; %s", kills, commits, doing, did, time.Since(start).Round(time.Second))
+	if kills >= 50 && (doing["compact"] == 0 || doing["index"] == 0 || doing["gc"] == 0 || did["held"] == 0) {
 		t.Error("something was never killed")
 	}
 }

@@ -114,7 +114,7 @@ func (k *segmentChecker) found(err error) error {
 }
 
 // segmentCure is what helps against a segment that is damaged or missing.
-const segmentCure = "a job of kind index writes it anew for what is open, and with a branch point that is deleted it goes"
+const segmentCure = "a job of kind index writes it anew for what is open; one that only a branch point has goes with that, and a backup is made without it"
 
 // file checks a segment by itself.
 func (k *segmentChecker) file(g *catalog.Segment) error {
