@@ -190,6 +190,7 @@ func (c *copier) copy(o *catalog.CopiedObject) (bad, err error) {
 	if err != nil {
 		return nil, withFull(fmt.Errorf("engine: creating %s: %w", o.Path, err))
 	}
+	to = trickle(to)
 	defer func() { err = withFull(errors.Join(err, to.Close())) }()
 	r := &copyReader{stopReader: stopReader{from, c.ctx}, to: to, tell: c.tell}
 	if err := c.digest(r, o); r.failed != nil {
