@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -454,11 +456,22 @@ func (r *catchupRun) since(st *catalog.State, compacted map[int64]int64, positio
 	}
 }
 
-// tablesIn reads which tables a generation has records of.
+// tablesIn reads which tables a generation has records of. Of one that nothing needs, and
+// that was collected meanwhile, that is not known any more.
 func (r *catchupRun) tablesIn(g *catalog.Generation) map[TableID]bool {
 	tables := map[TableID]bool{}
 	k := &segmentChecker{checker: newChecker(r.t.Context(), r.s, func(Finding) {}, nil)}
-	must(r.t, k.records(g, func(name rowName) { tables[name.table] = true }))
+	err := k.records(g, func(name rowName) { tables[name.table] = true })
+	if errors.Is(err, fs.ErrNotExist) {
+		st := stateOf(r.t, r.s)
+		for _, x := range slices.Concat(st.Inherited, st.Generations, st.Retained) {
+			if x.ObjectID == g.ObjectID && x.State == catalog.GenerationSealed && (x.InHead || slices.ContainsFunc(st.Retained, func(y catalog.Generation) bool { return y.ObjectID == x.ObjectID })) {
+				r.t.Fatal(err)
+			}
+		}
+		return nil
+	}
+	must(r.t, err)
 	return tables
 }
 
