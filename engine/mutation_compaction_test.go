@@ -153,7 +153,7 @@ var compactionFences = []fencesOf{
 		{"an idle time is no credit", `	if r.paid.Before(now) {`, `	if r.paid.IsZero() {`, "TestByteRate"},
 	}},
 	{"base_load.go", ".", []fence{
-		{"a base begins with files of its commit", `files[0].LSN != lsn ||`, `files[0].LSN < lsn-1 ||`, "TestHistoryIsTheWorld"},
+		{"a base begins with files of its commit", `files[0].LSN != lsn ||`, `files[0].LSN < lsn-1 ||`, "TestBaseIsOfItsCommit"},
 		{"a base file has the sealed extent", `	case f.end != w.ByteExtent || f.allocated != w.ByteExtent:`, `	case false:`, "TestBaseMatches"},
 		{"a base file has the sealed digest", `	case f.seal.Digest != w.IntegrityDigest:`, `	case false:`, "TestBaseMatches"},
 		{"a base file is of the commit", `	case int64(f.seal.LastLSN) != w.LSN || int64(f.least) != w.LSN:`, `	case false:`, "TestBaseMatches"},
@@ -164,13 +164,13 @@ var compactionFences = []fencesOf{
 	}},
 	{"base_cursor.go", ".", []fence{
 		{"rows of a fragment are in order", `	} else if c.ordinal > 0 && ids.Rowid <= c.last {`, `	} else if false {`, "TestBaseForged"},
-		{"a fragment has no more rows than the catalog says", `	if c.ordinal >= c.want.Fragments[c.at].Rows {`, `	if false {`, "TestBaseForgedRows"},
+		{"a fragment has no more rows than the catalog says", `	if c.ordinal >= c.want.Fragments[c.at].Rows {`, `	if false {`, "TestBaseCursorCounts"},
 		{"a fragment has no fewer rows than the catalog says", `; c.ordinal != f.Rows {`, `; false {`, "TestBaseForgedRows"},
 		{"what is superseded is left out", `	c.dead.Next()
 	return true, nil`, `	c.dead.Next()
 	return false, nil`, "TestBaseDeleted"},
-		{"the sum of what is left is known", `	case !summed && !whole:`, `	case false:`, "TestBaseDeleted"},
-		{"the footer vouches for a whole fragment", `	case whole && live.sum != all.sum, `, `	case `, "TestBaseDeleted"},
+		{"the sum of what is left is known", `	case !summed && !whole:`, `	case false:`, "TestBaseLiveSums"},
+		{"the footer vouches for a whole fragment", `	case whole && live.sum != all.sum, `, `	case `, "TestBaseLiveSums"},
 	}},
 	{"replay_base.go", ".", []fence{
 		{"no row is in a base twice", `	if t.tally.rows == before {`, `	if t.tally.rows == before && false {`, "TestBaseTwice"},
