@@ -31,6 +31,7 @@ func statRows(c *conn) [][]row.Value {
 	count("compacted_bytes", uint64(m.CompactedBytes))
 	count("compact_us", uint64(m.CompactTime.Microseconds()))
 	count("compact_pause_us", uint64(m.CompactPause.Microseconds()))
+	count("writer_wait_us", uint64(m.WriterWait.Microseconds()))
 	perMiB := 0.0
 	if m.CompactedBytes > 0 {
 		perMiB = float64(m.CompactTime.Microseconds()) / (float64(m.CompactedBytes) / (1 << 20))

@@ -66,7 +66,7 @@ func generationRows(c *conn) [][]row.Value {
 }
 
 // indexCatchupRows are the rows of tidemark_index_catchup: as of the newest published
-// state, not as of the statement's.
+// state, not as of the statement's. Where positions are not maintained, they are NULL.
 func indexCatchupRows(c *conn) ([][]row.Value, error) {
 	list, err := c.store.IndexCatchup(context.Background())
 	if err != nil {
@@ -76,7 +76,10 @@ func indexCatchupRows(c *conn) ([][]row.Value, error) {
 	for i, x := range list {
 		rows[i] = []row.Value{
 			row.TextValue(x.Index), row.TextValue(x.Table), row.IntValue(x.Shard),
-			row.IntValue(x.Compacted), row.IntValue(x.CaughtUp), row.IntValue(x.Lag()),
+			row.IntValue(x.Compacted), {}, {},
+		}
+		if x.Maintained {
+			rows[i][4], rows[i][5] = row.IntValue(x.CaughtUp), row.IntValue(x.Lag())
 		}
 	}
 	return rows, nil

@@ -126,6 +126,7 @@ const readyTimeout = time.Second
 // takeWriteLock waits for the write lock until the context ends or the busy
 // timeout has passed.
 func (c *conn) takeWriteLock(ctx context.Context) (*engine.Tx, error) {
+	c.store.AwaitCompaction(ctx)
 	etx, err := c.store.TryBegin()
 	timeout := c.busyTimeout
 	if errors.Is(err, engine.ErrNotReady) {

@@ -20,7 +20,8 @@ import (
 // retains exactly what the copy names, so that no file of it goes; the copy is left
 // with timelines and branch points; each file is copied and held against its digest;
 // and the copy becomes a catalog of its own. It is a backup when the file BACKUP is
-// there. A failure at any point leaves the store as it was.
+// there. A failure at any point leaves the store as it was. An index segment that is damaged,
+// missing or unreadable is no failure: it is left out, which an event tells.
 func (s *Store) Backup(ctx context.Context, dest string, progress func(done, total int64)) error {
 	_, err := s.RunJob(ctx, JobRequest{Kind: JobBackup, Target: dest, Progress: progress})
 	return err
@@ -86,11 +87,26 @@ func (b *backup) run(ctx context.Context, progress func(done, total int64)) (err
 	if err != nil {
 		return err
 	}
-	c := &copier{ctx: ctx, from: b.s.fs, to: b.to.fs, progress: progress}
+	c := &copier{ctx: ctx, from: b.s.fs, to: b.to.fs, progress: progress, leave: b.leave}
 	if err := c.objects(contents.Objects); err != nil {
 		return err
 	}
+	if len(c.left) > 0 {
+		if contents, err = catalog.LeaveSegments(ctx, filepath.Join(b.to.dir, partialCatalog), c.left); err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+	}
 	return b.finish(ctx, &contents, source)
+}
+
+// leave tells of an index segment that cannot be copied. The backup has none in its
+// place, which the first index job of a store that is restored from it writes; where it is
+// in use here, the next index job does.
+func (b *backup) leave(o *catalog.CopiedObject, err error) {
+	b.s.event(Event{Kind: EventSegmentLeftOut, File: o.Path, Bytes: o.ByteExtent, Err: err})
+	for _, s := range b.s.home.usable() {
+		s.spoiledNow(o.ID)
+	}
 }
 
 // outside refuses a destination in the store's own directory.

@@ -20,6 +20,11 @@ type copier struct {
 	from, to    vfs.FS
 	progress    func(done, total int64)
 	done, total int64
+
+	// leave is told of an index segment that cannot be read, which is then not copied:
+	// rows are read without it. Without leave it is an error, as any other file is.
+	leave func(o *catalog.CopiedObject, err error)
+	left  []int64 // objects that were not copied
 }
 
 // objects brings the objects to the place, and removes what else is there of
@@ -85,12 +90,24 @@ func (c *copier) object(o *catalog.CopiedObject, dirs map[string]bool) error {
 			return fmt.Errorf("engine: directory of %s: %w", o.Path, err)
 		}
 	}
-	err = c.copy(o)
-	var bad *CorruptError
-	if o.Kind == catalog.KindIndex && errors.As(err, &bad) {
-		err = &CorruptError{File: bad.File, Offset: bad.Offset, Reason: bad.Reason + "; no answer depends on it: " + segmentCure, Err: err}
+	before := c.done
+	bad, err := c.copy(o)
+	if err != nil || bad == nil {
+		return err
 	}
-	return err
+	if o.Kind != catalog.KindIndex || c.leave == nil || context.Cause(c.ctx) != nil {
+		return bad
+	}
+	if bad = unreadable(o.Path, bad); !errors.As(bad, new(*CorruptError)) {
+		return bad
+	}
+	if err := c.to.Remove(o.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("engine: removing %s: %w", o.Path, err)
+	}
+	c.leave(o, bad)
+	c.left = append(c.left, o.ID)
+	c.tell(max(0, o.ByteExtent-(c.done-before)))
+	return nil
 }
 
 // verified reports whether a whole object is at the place. It is synced again: an
@@ -151,35 +168,40 @@ func (c *copier) digest(r io.ReaderAt, o *catalog.CopiedObject) error {
 	return nil
 }
 
-// copy copies one object. The bytes that the digest is of are the ones written.
-func (c *copier) copy(o *catalog.CopiedObject) (err error) {
+// copy copies one object. The bytes that the digest is of are the ones written. bad is
+// what is wrong with the file that is copied, err whatever else fails.
+func (c *copier) copy(o *catalog.CopiedObject) (bad, err error) {
 	from, err := c.from.OpenRead(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &CorruptError{File: o.Path, Reason: "the file is missing", Err: err}
+		return &CorruptError{File: o.Path, Reason: "the file is missing", Err: err}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("engine: opening %s: %w", o.Path, err)
+		return fmt.Errorf("engine: opening %s: %w", o.Path, err), nil
 	}
 	defer from.Close()
 	size, err := from.Size()
 	if err != nil {
-		return fmt.Errorf("engine: size of %s: %w", o.Path, err)
+		return fmt.Errorf("engine: size of %s: %w", o.Path, err), nil
 	}
 	if size != o.ByteExtent {
-		return &CorruptError{File: o.Path, Offset: min(size, o.ByteExtent), Reason: fmt.Sprintf("it has %d bytes, sealed were %d", size, o.ByteExtent)}
+		return &CorruptError{File: o.Path, Offset: min(size, o.ByteExtent), Reason: fmt.Sprintf("it has %d bytes, sealed were %d", size, o.ByteExtent)}, nil
 	}
 	to, err := c.to.Create(o.Path)
 	if err != nil {
-		return withFull(fmt.Errorf("engine: creating %s: %w", o.Path, err))
+		return nil, withFull(fmt.Errorf("engine: creating %s: %w", o.Path, err))
 	}
+	to = trickle(to)
 	defer func() { err = withFull(errors.Join(err, to.Close())) }()
-	if err := c.digest(&copyReader{stopReader{from, c.ctx}, to, c.tell}, o); err != nil {
-		return err
+	r := &copyReader{stopReader: stopReader{from, c.ctx}, to: to, tell: c.tell}
+	if err := c.digest(r, o); r.failed != nil {
+		return nil, err
+	} else if err != nil {
+		return err, nil
 	}
 	if err := to.Sync(); err != nil {
-		return &syncError{o.Path, err}
+		return nil, &syncError{o.Path, err}
 	}
-	return nil
+	return nil, nil
 }
 
 // syncDirs syncs directories, the deepest first, and the root.
@@ -213,15 +235,17 @@ func (r *stopReader) ReadAt(b []byte, off int64) (int, error) {
 // copyReader writes what is read from it, which is in order.
 type copyReader struct {
 	stopReader
-	to   vfs.File
-	tell func(n int64)
+	to     vfs.File
+	tell   func(n int64)
+	failed error // of writing
 }
 
 func (r *copyReader) ReadAt(b []byte, off int64) (int, error) {
 	n, err := r.stopReader.ReadAt(b, off)
 	if n > 0 {
 		if _, err := r.to.WriteAt(b[:n], off); err != nil {
-			return 0, fmt.Errorf("writing the copy: %w", err)
+			r.failed = fmt.Errorf("writing the copy: %w", err)
+			return 0, r.failed
 		}
 		r.tell(int64(n))
 	}
@@ -251,7 +275,7 @@ func copyCatalog(ctx context.Context, from vfs.FS, name string, to vfs.FS, as st
 			}
 			err = withFull(errors.Join(err, out.Close()))
 		}()
-		r = &copyReader{stopReader{in, ctx}, out, func(int64) {}}
+		r = &copyReader{stopReader: stopReader{in, ctx}, to: out, tell: func(int64) {}}
 	}
 	if sum, err = digestOf(r, size); err != nil {
 		return sum, 0, fmt.Errorf("engine: reading %s: %w", name, err)

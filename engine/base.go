@@ -291,6 +291,7 @@ func (w *baseWriter) begin() error {
 	if err := w.s.make(g, w.s.shards[0].epoch, w.lsn); err != nil {
 		return w.unsound(err)
 	}
+	g.file = trickle(g.file)
 	w.cur, w.held = &baseFile{generation: g, lsn: w.lsn}, 0
 	w.b.Reset(g.salt, g.tail, w.b.Bytes())
 	return nil

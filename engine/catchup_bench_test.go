@@ -123,7 +123,7 @@ func steadyState(b *testing.B, rows int64, size int64, resident Resident) {
 			}
 			return nil
 		}))
-		if n%50_000 == 0 {
+		if n%5000 == 0 {
 			bytes, files := diskUse(b, dir)
 			most.Store(max(most.Load(), bytes))
 			mostFiles.Store(max(mostFiles.Load(), int64(files)))
@@ -139,5 +139,6 @@ func steadyState(b *testing.B, rows int64, size int64, resident Resident) {
 	b.ReportMetric(float64(m.Compactions), "compactions")
 	b.ReportMetric(float64(m.CompactedBytes)/1e6, "compacted-MB")
 	b.ReportMetric(float64(*steadyUpdates)/took.Seconds(), "updates/s")
+	b.ReportMetric(m.WriterWait.Seconds()/took.Seconds(), "waited/took")
 	must(b, s.Close())
 }

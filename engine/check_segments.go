@@ -55,6 +55,24 @@ func (c *checker) segments(name string, files []catalog.BaseFile, state *catalog
 	if len(state.Segments) == 0 && len(state.CaughtUp) == 0 {
 		return nil
 	}
+	k := c.segmentsOf(name, files, state, retained, schemas...)
+	before := c.damage
+	for i := range state.Segments {
+		if err := k.file(&state.Segments[i]); err != nil {
+			return err
+		}
+	}
+	if c.damage > before {
+		return nil // what is missing in them is no other finding
+	}
+	if err := k.positions(); err != nil {
+		return err
+	}
+	return k.entries()
+}
+
+// segmentsOf is what segments are checked with.
+func (c *checker) segmentsOf(name string, files []catalog.BaseFile, state *catalog.IndexState, retained []catalog.Generation, schemas ...*Schema) *segmentChecker {
 	k := &segmentChecker{checker: c, name: name, state: state, retained: retained, number: map[int64]int{}, indexes: map[int64]*indexWork{}}
 	for i := range files {
 		f := newBaseFile(&files[i], newBaseLog(files[i]).generation)
@@ -73,19 +91,7 @@ func (c *checker) segments(name string, files []catalog.BaseFile, state *catalog
 			k.indexes[w.IndexID] = w
 		}
 	}
-	before := c.damage
-	for i := range state.Segments {
-		if err := k.file(&state.Segments[i]); err != nil {
-			return err
-		}
-	}
-	if c.damage > before {
-		return nil // what is missing in them is no other finding
-	}
-	if err := k.positions(); err != nil {
-		return err
-	}
-	return k.entries()
+	return k
 }
 
 func (k *segmentChecker) report(f Finding) {
@@ -109,7 +115,7 @@ func (k *segmentChecker) found(err error) error {
 }
 
 // segmentCure is what helps against a segment that is damaged or missing.
-const segmentCure = "a job of kind index writes it anew for what is open, and with a branch point that is deleted it goes"
+const segmentCure = "a job of kind index writes it anew for what is open; one that only a branch point has goes with that, and a backup is made without it"
 
 // file checks a segment by itself.
 func (k *segmentChecker) file(g *catalog.Segment) error {

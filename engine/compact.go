@@ -75,6 +75,11 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 		// of ctx is not the end of it: the compactor goes on.
 		s.compactor.left = &repointing{cut: c, files: made.fresh}
 		s.compactor.signal()
+	} else {
+		c.captured = nil // a state that is read from what was replaced
+	}
+	if !mode.thorough {
+		s.releaseOld() // before more is written
 	}
 	s.indexAfter(ctx, job)
 	var wrote int64
@@ -303,4 +308,6 @@ func (s *Store) installed(c *cut, made *newBase, head catalog.Timeline) {
 	}
 	s.compactor.again = base + s.compactor.limits.floor
 	s.compactor.idle = max(0, base-c.state.live)
+	s.compactor.base, s.compactor.live = base, c.state.live
+	s.releaseBrake()
 }

@@ -12,10 +12,11 @@ import (
 // what counts beside the whole is the garbage that was made since. All of these are
 // known after an open as well, since the replay counts them anew.
 //
-// A compaction writes about what the log has, and half of the live rows may be
+// A compaction writes about what the log has, and a third of the live rows may be
 // superseded before the next one. So a log in which the same rows are changed over
 // and over takes a part of what the live rows take, with a base that takes twice as
-// much at most; one that only grows has no garbage, and is never rewritten.
+// much at most; one that only grows has no garbage, and is never rewritten. What comes
+// to the log while a compaction runs is bounded, too: see compact_brake.go.
 
 // Limits of a compaction, unless Options say otherwise.
 const (
@@ -74,7 +75,7 @@ func (s *Store) logUse() LogUse { return LogUse{Used: s.rowBytes, Live: s.head.L
 // cost more than it frees, and above the second one the log takes too much.
 const (
 	leastGarbage = 16
-	mostGarbage  = 2
+	mostGarbage  = 3
 )
 
 // of are the limits of a store with so many live bytes.
@@ -98,6 +99,7 @@ func (s *Store) compactIfDue() {
 	use := s.logUse()
 	if compactionDue(use.Used, use.Live, s.logGarbage(use), c.limits.of(use.Live)) {
 		c.asked = true
+		s.setBrake(use)
 		c.signal()
 	}
 }
@@ -111,4 +113,5 @@ func (s *Store) noteBase(live int64) {
 		base += all
 	}
 	s.compactor.idle = max(0, base-live)
+	s.compactor.base, s.compactor.live = base, live
 }

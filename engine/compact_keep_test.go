@@ -221,6 +221,44 @@ func TestCompactSteadyState(t *testing.T) {
 	t.Logf("at most %.2f times the live rows; %d bytes were written for %d of changes", most, wrote, changed)
 }
 
+// Files that are old together are not rewritten at once, but all of them in the end.
+func TestCompactSpreadsOldFiles(t *testing.T) {
+	const rows = 400
+	s := openStore(t, Options{FS: vfs.NewMem(), GenerationSize: 4 << 10, NoCompaction: true, Events: nothingFails(t)})
+	wait(t, s, update(t, s, all(createTable("t"), manyRows("t", rows, "t"))))
+	compactKeeping(t, s, compactMode{})
+	old := map[uint64]bool{}
+	for _, f := range s.base {
+		old[f.object] = true
+	}
+	var steps []func(*Tx) error
+	for id := range int64(rows) {
+		if id%5 < 3 {
+			steps = append(steps, put("t", id, id, strings.Repeat("u", 100)))
+		}
+	}
+	wait(t, s, update(t, s, all(steps...)))
+	left := len(old)
+	for round := 0; left > 0; round++ {
+		c, made := compactKeeping(t, s, compactMode{})
+		n, wrote := 0, int64(0)
+		for _, f := range made.kept {
+			if old[f.object] {
+				n++
+			}
+		}
+		for _, f := range made.fresh {
+			_, live := f.sizes()
+			wrote += live
+		}
+		if n >= left || round == 0 && 10*wrote > 9*c.state.live {
+			t.Fatalf("%d of %d old files are left, %d bytes were written of %d", n, left, wrote, c.state.live)
+		}
+		left = n
+		wait(t, s, update(t, s, put("t", 1, round, strings.Repeat("v", 100))))
+	}
+}
+
 // What is left of garbage is a reason to write the base anew only for somebody who
 // asks.
 func TestCompactThoroughly(t *testing.T) {

@@ -27,6 +27,11 @@ type compactor struct {
 	again  int64 // what the log has to use before the next one, after a failure some more
 	since  LSN   // the commit of the base, 0 for none
 	idle   int64 // bytes of garbage that it had when it was made
+	base   int64 // bytes of all its rows
+	live   int64 // bytes of the live rows then
+	// segments are the bytes of its index segments, as far as that is known.
+	segments int64
+	brake    brake
 }
 
 func (c *compactor) signal() {
@@ -56,7 +61,7 @@ func (s *Store) compactLoop() {
 		due := s.compactor.asked
 		s.mu.Unlock()
 		if due {
-			s.releaseOld()
+			s.releaseOld() // as far as readers were in the way so far
 			s.compactNow()
 		}
 		s.repointLeft()
@@ -83,16 +88,15 @@ func (s *Store) compactLoop() {
 	}
 }
 
-// releaseOld removes what the compaction before replaced, before the next one replaces
-// as much again. States that nobody has any more may wait for the collector of garbage,
-// which knows nothing of files.
+// releaseOld removes what a compaction replaced, before more is written beside it.
+// States that nobody has any more may wait for the collector of garbage, which knows
+// nothing of files.
 func (s *Store) releaseOld() {
-	if !s.awaitsLeases() {
-		return
-	}
-	runtime.GC()
-	for wait := time.Millisecond; wait < cleanupMost && s.awaitsLeases(); wait *= 2 {
-		time.Sleep(wait) // its finding goes to a goroutine of its own
+	if s.awaitsLeases() {
+		runtime.GC()
+		for wait := time.Millisecond; wait < cleanupMost && s.awaitsLeases(); wait *= 2 {
+			time.Sleep(wait) // its finding goes to a goroutine of its own
+		}
 	}
 	if _, err := s.sweepReleased(); err != nil && s.untilClose.Err() == nil && s.refusal() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
@@ -116,6 +120,7 @@ func (s *Store) compactNow() {
 	s.mu.Lock()
 	c := &s.compactor
 	c.asked = false
+	s.releaseBrake()
 	if err != nil {
 		c.again = max(c.again, s.rowBytes+max(c.limits.floor, s.rowBytes/4))
 	} else {

@@ -14,8 +14,8 @@ import (
 // the order of row ids, the present record of
 //
 //   - every touched row (compact_touched.go) that there still is,
-//   - every row of the files that it rewrites: those that are more dead than alive,
-//     and the smallest ones when there are many,
+//   - every row of the files that it rewrites: the deadest of those that are more dead
+//     than alive, and the smallest ones when there are many,
 //   - every row of a table whose definition changed since some of its rows were
 //     written, and of one most of whose rows would be written anyway.
 //
@@ -35,6 +35,12 @@ const (
 	// fileShare: files are no smaller than this share of the live rows, so that even
 	// with half of them dead all fit under fewKept.
 	fileShare = 24
+	// rescueShare: of files that are more dead than alive, one is rewritten, and more up
+	// to this share of all live rows. Files that were written together grow old together:
+	// all of them at once would be beside what they replace. mostDead: that is no bound
+	// when what is dead in the others is more than this share of all live rows.
+	rescueShare = 4
+	mostDead    = 2
 	// idleShare: a compaction that somebody asked for writes the base anew when more
 	// than this share of it is dead.
 	idleShare = 10
@@ -54,7 +60,7 @@ func (s *Store) compactMode(auto bool) compactMode {
 	if !auto {
 		return compactMode{thorough: true, placer: s.basePlacer()}
 	}
-	return compactMode{rate: newByteRate(s.opts.CompactRate), placer: s.basePlacer()}
+	return compactMode{rate: s.compactRate(), placer: s.basePlacer()}
 }
 
 // tablePlan is what is written of a table, and what kept files have of it.
@@ -171,9 +177,9 @@ func (p *planner) parts(base []*baseFile, touched map[TableID][]int64) error {
 	}
 }
 
-// mostly reports whether so many rows of a table are written that all may be, as when
-// there is none any more.
-func (t *tablePlan) mostly() bool { return 2*len(t.ids) >= t.Len() }
+// mostly reports whether so many rows of a table were touched that all of it may be
+// written, as when there is none any more.
+func (t *tablePlan) mostly() bool { return 4*len(t.ids) >= 3*t.Len() }
 
 // take makes a file of the base one that may be kept.
 func (p *planner) take(f *baseFile) error {
@@ -222,6 +228,12 @@ func (f *baseFile) sizes() (all, live int64) {
 	return all, live
 }
 
+// share is the part of a file's bytes that is live.
+func (f *baseFile) share() float64 {
+	all, live := f.sizes()
+	return float64(live) / float64(max(all, 1))
+}
+
 // liveRows are the rows of a file that are not deleted.
 func (f *baseFile) liveRows() (n int64) {
 	for _, x := range f.fragments {
@@ -235,14 +247,27 @@ func (f *baseFile) liveRows() (n int64) {
 // choose says of more files that they are not kept.
 func (p *planner) choose() {
 	var kept []*planFile
-	var all, live int64
+	var all, live, rescued int64
 	for _, f := range p.files {
 		a, l := f.sizes()
-		if f.out = f.out || f.liveRows() == 0 || 2*l < a; !f.out {
-			kept = append(kept, f)
-			all += a
-			live += l
+		if f.out = f.out || f.liveRows() == 0; f.out {
+			rescued += l
+			continue
 		}
+		kept = append(kept, f)
+		all += a
+		live += l
+	}
+	// The deadest first: they have the least to write for what they free.
+	slices.SortStableFunc(kept, func(a, b *planFile) int { return cmp.Compare(a.share(), b.share()) })
+	for len(kept) > 0 && kept[0].share() < 0.5 {
+		f := kept[0]
+		a, l := f.sizes()
+		if !p.mode.thorough && rescued > 0 && rescueShare*(rescued+l) > p.cut.state.live && mostDead*(all-live) <= p.cut.state.live {
+			break
+		}
+		f.out, kept = true, kept[1:]
+		all, live, rescued = all-a, live-l, rescued+l
 	}
 	if p.mode.thorough && (idleShare*(all-live) > all || len(kept) > 1 && live <= p.limit) {
 		for _, f := range kept {
@@ -301,7 +326,7 @@ func (p *planner) gather() (more bool, err error) {
 		}
 		slices.Sort(t.ids)
 		t.ids = slices.Compact(t.ids)
-		if t.mostly() {
+		if 10*len(t.ids) > 9*t.Len() { // what is left of it is not worth files of its own
 			t.whole, more = true, true
 		}
 	}

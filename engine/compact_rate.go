@@ -21,7 +21,8 @@ const rateSlack = 20 * time.Millisecond
 // byteRate is how fast bytes may be moved; nil is no bound.
 type byteRate struct {
 	perSecond int64
-	paid      time.Time // when all bytes so far would have been moved at the rate
+	paid      time.Time   // when all bytes so far would have been moved at the rate
+	hurry     func() bool // whether there is no bound now; nil: there is
 	now       func() time.Time
 	sleep     func(ctx context.Context, d time.Duration) error
 }
@@ -32,6 +33,16 @@ func newByteRate(perSecond int64) *byteRate {
 		return nil
 	}
 	return &byteRate{perSecond: perSecond, now: time.Now, sleep: sleepFor}
+}
+
+// compactRate is the rate of a compaction that nobody waits for. There is none while
+// writers are held back until it is done.
+func (s *Store) compactRate() *byteRate {
+	r := newByteRate(s.opts.CompactRate)
+	if r != nil {
+		r.hurry = s.brakes.on.Load
+	}
+	return r
 }
 
 // sleepFor waits, and no longer than ctx lasts.
@@ -49,7 +60,7 @@ func sleepFor(ctx context.Context, d time.Duration) error {
 // charge counts bytes that were moved and waits until more may be. Time in which
 // none were is not saved up.
 func (r *byteRate) charge(ctx context.Context, n int64) error {
-	if r == nil {
+	if r == nil || r.hurry != nil && r.hurry() {
 		return nil
 	}
 	now := r.now()

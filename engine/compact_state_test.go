@@ -249,7 +249,7 @@ func due(s *Store) bool {
 }
 
 // Options say when the log is compacted: not at all, or not for garbage that is
-// less than half of the live rows, whatever the bound.
+// less than a third of the live rows, whatever the bound.
 func TestCompactOptions(t *testing.T) {
 	t.Run("off", func(t *testing.T) {
 		s := openStore(t, Options{FS: vfs.NewMem(), CompactFloor: 1, NoCompaction: true})
@@ -264,7 +264,7 @@ func TestCompactOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		garbage int64
 		rows    int // that may change
-	}{"garbage": {1, 3}, "much garbage": {1 << 40, 24}} {
+	}{"garbage": {1, 3}, "much garbage": {1 << 40, 16}} {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, Options{FS: vfs.NewMem(), CompactFloor: 1, CompactGarbage: c.garbage, CompactRatio: 1000})
 			wait(t, s, update(t, s, all(createTable("a"), manyRows("a", 50, "a"))))

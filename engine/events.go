@@ -53,6 +53,10 @@ const (
 	// EventSegmentDamaged: Err is what is wrong with an index segment. Rows are read
 	// without it, and the next index job writes it anew.
 	EventSegmentDamaged
+	// EventSegmentLeftOut: File, an index segment of Bytes, cannot be read, which Err says
+	// why: the backup that is being made is without it. A store that is restored from it
+	// reads rows without it, too, and its first index job writes what is missing.
+	EventSegmentLeftOut
 )
 
 var eventNames = [...]string{
@@ -74,6 +78,7 @@ var eventNames = [...]string{
 	EventQuarantined:      "quarantined",
 	EventIndexLost:        "indexes are not caught up any more",
 	EventSegmentDamaged:   "index segment damaged",
+	EventSegmentLeftOut:   "index segment left out of a backup",
 }
 
 // String names the kind.

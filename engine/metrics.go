@@ -27,6 +27,7 @@ type Metrics struct {
 	CompactedBytes int64         // written by them
 	CompactTime    time.Duration // that they took
 	CompactPause   time.Duration // the longest that one kept writers waiting at once
+	WriterWait     time.Duration // that writers were held back by compactions that could not keep up
 	CollectedFiles uint64        // removed, since nothing needs them any more
 	CollectedBytes int64
 	GCFreedFiles   uint64 // those of them that jobs of kind gc removed
@@ -88,6 +89,7 @@ func (s *Store) Metrics() Metrics {
 	head := s.head.Load()
 	m.Head, m.Durable = head.lsn, s.synced.Load().lsn
 	m.MemoryEstimate, m.MemoryBudget = head.memory, s.opts.MemoryBudget
+	m.WriterWait = time.Duration(s.brakes.waited.Load())
 	s.histories.measure(&m)
 	return m
 }

@@ -78,7 +78,7 @@ var indexJobFences = []fencesOf{
 		{"what was not read of a fragment is counted", `	k.dead += end - x.first.Offset - x.bytes`, `	k.dead += 0 * end`, "TestSegmentsLoadKnowsGarbage"},
 	}},
 	{"compact_loop.go", ".", []fence{
-		{"what waited for rows is retired later", `	s.compactor.behind = true // what rows`, `	s.compactor.behind = false // what rows`, "TestRetiredAreNotRead"},
+		{"what waited for rows is retired later", `	s.compactor.behind = true // what rows`, `	s.compactor.behind = false // what rows`, "TestRetiredWhenRowsHaveMoved"},
 	}},
 	{"segments_read.go", ".", []fence{
 		{"a segment has the sealed extent", `	if size != g.Extent {`, `	if false {`, "TestDamagedSegments"},

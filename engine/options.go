@@ -62,14 +62,14 @@ type Options struct {
 	// generation, 1 MiB at least and 4 MiB at most), and as much more than the last time
 	// left, and more than CompactRatio (3) times what its live rows take, or when of what
 	// it holds CompactGarbage (64 MiB, no less than a sixteenth of the live rows and no
-	// more than half of them) was superseded since the last time.
+	// more than a third of them) was superseded since the last time.
 	NoCompaction   bool
 	CompactFloor   int64
 	CompactRatio   float64
 	CompactGarbage int64
 	// CompactRate is how many bytes in a second a compaction in the background reads
 	// and writes (64 MiB); negative is no bound. Nothing holds back one that somebody
-	// asked for.
+	// asked for, or that writers wait for: see Store.AwaitCompaction.
 	CompactRate int64
 	// Events, when set, is told what happens. It is called on the engine's own
 	// goroutines and must neither block nor call the Store.

@@ -18,8 +18,8 @@ import (
 // is; readers of earlier states go on with the files these name.
 
 const (
-	repointSlice = 500 * time.Microsecond // how long a slice may take, about
-	repointCheck = 64                     // locators between two looks at the clock
+	repointSlice = 100 * time.Microsecond // how long a slice may take, about
+	repointCheck = 16                     // locators between two looks at the clock
 	repointRows  = 8192                   // most locators of a slice
 )
 

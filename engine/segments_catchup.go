@@ -9,12 +9,17 @@ import (
 
 // IndexCatchup says how far an index has caught up with the log of a shard.
 type IndexCatchup struct {
-	Index     string // of a primary index the name of its table
-	Table     string
-	Shard     int64
-	Compacted int64 // newest generation that the base contains
-	CaughtUp  int64 // newest one whose rows the index is known to hold, 0 for none
+	Index      string // "primary" for the one of row ids, as in the views of the catalog
+	Table      string
+	Shard      int64
+	Compacted  int64 // newest generation that the base contains
+	CaughtUp   int64 // newest one whose rows the index is known to hold, 0 for none
+	Maintained bool  // positions are maintained in the timeline; where not, nobody knows CaughtUp
 }
+
+// primaryName is what a primary index is called where indexes are listed. The view
+// relied_indexes has it, too.
+const primaryName = "primary"
 
 // Lag is how many compacted generations the index is not known to hold. They stay until
 // it does, as far as they have rows of its table.
@@ -34,16 +39,17 @@ func (s *Store) IndexCatchup(ctx context.Context) ([]IndexCatchup, error) {
 	for _, p := range state.IndexState.CaughtUp {
 		position[catalog.IndexPosition{IndexID: p.IndexID, ShardID: p.ShardID}] = p.Generation
 	}
+	maintained := catchupMode(&state) == indexCatchupRequired
 	var list []IndexCatchup
 	for _, w := range indexesOf(s.synced.Load().schema) {
 		for _, c := range state.IndexState.Compacted {
-			name := w.def.Name
+			name := primaryName
 			if w.ix != nil {
 				name = w.ix.Name
 			}
 			list = append(list, IndexCatchup{
 				Index: name, Table: w.def.Name, Shard: c.ShardID, Compacted: c.Generation,
-				CaughtUp: position[catalog.IndexPosition{IndexID: w.IndexID, ShardID: c.ShardID}],
+				CaughtUp: position[catalog.IndexPosition{IndexID: w.IndexID, ShardID: c.ShardID}], Maintained: maintained,
 			})
 		}
 	}

@@ -202,6 +202,17 @@ func (w *indexWriter) update() *catalog.IndexUpdate {
 	return u
 }
 
+// extent is what the segments of the planned indexes take.
+func (w *indexWriter) extent() int64 {
+	n := w.bytes
+	for _, x := range w.plan.indexes {
+		for i := range x.keep {
+			n += x.keep[i].Extent
+		}
+	}
+	return n
+}
+
 // errBaseChanged: nobody but who has the compactor's turn changes the base.
 var errBaseChanged = errors.New("engine: the base is not the one that was indexed")
 
@@ -263,6 +274,9 @@ func (s *Store) publishIndexes(ctx context.Context, w *indexWriter) error {
 	s.stats.SegmentsMerged += uint64(w.merged)
 	s.stats.SegmentBytes += w.bytes
 	s.stats.Retired += uint64(len(adopted.Retired))
+	if len(w.plan.indexes) == len(w.plan.relied) {
+		s.compactor.segments = w.extent()
+	}
 	s.mu.Unlock()
 	s.lostPositions(LSN(adopted.Head.LSN), schema, adopted.Lost)
 	if err := adopted.Retire(context.WithoutCancel(ctx)); err != nil {

@@ -2,12 +2,18 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/tidemarkdb/tidemark/catalog"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
@@ -21,11 +27,18 @@ type catchupRun struct {
 	mem  *vfs.Mem
 	o    Options
 	s    *Store
-	rows map[string]map[int64]string // what the tables hold, by name
-	ix   []string                    // indexes that were made beside the tables
-	made int
+	cats *catalogs // of a crash that is to come: while watched
+
+	watched *atomic.Bool
+	rows    map[string]map[int64]string // what the tables hold, by name
+	at      map[rowName]recordPlace     // the newest record of each row, of those since the last restore
+	ix      []string                    // indexes that were made beside the tables
+	made    int
 
 	past   map[string]string // content by branch point
+	ever   map[string]string // the same, also of those that are gone
+	states map[LSN]committed // while a crash is to come
+	acks   []ack
 	before catalog.State
 	tables map[int64]map[TableID]bool // that have records in a generation, by its object
 	did    map[string]int
@@ -35,6 +48,50 @@ func (r *catchupRun) open() {
 	s, err := Open(context.Background(), r.o)
 	must(r.t, err)
 	r.s = s
+}
+
+// recordPlace says where the newest record of a row is.
+type recordPlace struct {
+	shard int // ordinal
+	in    uint64
+	gone  bool
+}
+
+// committed is what a commit left.
+type committed struct {
+	content string
+	rows    map[string]map[int64]string
+	at      map[rowName]recordPlace
+}
+
+// commit runs a transaction and waits for it.
+func (r *catchupRun) commit(f func(*Tx) error) {
+	lsn := update(r.t, r.s, f)
+	wait(r.t, r.s, lsn)
+	r.note(lsn)
+}
+
+// note records what a commit left, if a crash is to come.
+func (r *catchupRun) note(lsn LSN) {
+	if r.states == nil {
+		return
+	}
+	c := committed{content: r.content(), rows: map[string]map[int64]string{}, at: maps.Clone(r.at)}
+	for name, rows := range r.rows {
+		c.rows[name] = maps.Clone(rows)
+	}
+	r.states[lsn] = c
+	r.acks = append(r.acks, ack{r.mem.Ops(), lsn})
+}
+
+// wrote notes where rows have their newest record: in the generations of now, or in the
+// ones before them.
+func (r *catchupRun) wrote(names []rowName, gone []bool) {
+	for i, n := range names {
+		w := recordPlace{shard: shardOf(n.table, n.rowid, len(r.s.shards)), gone: gone[i]}
+		w.in = r.s.shards[w.shard].gen.number
+		r.at[n] = w
+	}
 }
 
 // content is what the tables should hold.
@@ -58,12 +115,14 @@ func (r *catchupRun) content() string {
 }
 
 // stored is what they do hold, read by row ids and by every index.
-func (r *catchupRun) stored() string {
+func (r *catchupRun) stored() string { return r.storedIn(r.s.Durable()) }
+
+func (r *catchupRun) storedIn(snap *Snapshot) string {
 	var b strings.Builder
-	snap := r.s.Durable()
 	for _, def := range snap.Schema().Tables() {
 		fmt.Fprintf(&b, "%s:", def.Name)
 		table := snap.Table(def.ID)
+		must(r.t, table.Load(r.t.Context())) // of a branch point
 		list := allRows(r.t, table)
 		for _, e := range list {
 			fmt.Fprintf(&b, " %d=%s", e.Rowid, e.Rec.Column(1).Bytes())
@@ -85,6 +144,14 @@ func (r *catchupRun) stored() string {
 		}
 	}
 	return b.String()
+}
+
+// next does something, and says what: now and then a crash comes in the middle.
+func (r *catchupRun) next() (what string, undone bool) {
+	if r.rng.IntN(16) == 0 {
+		return r.crash(), false
+	}
+	return r.step()
 }
 
 // step does something, and says what.
@@ -110,14 +177,19 @@ func (r *catchupRun) step() (what string, undone bool) {
 	case n < 7:
 		for range 1 + rng.IntN(6) {
 			var steps []func(*Tx) error
+			var of []rowName
+			var gone []bool
 			for range 1 + rng.IntN(5) {
 				name, id := names[rng.IntN(len(names))], int64(rng.IntN(30))
 				rows := r.rows[name]
 				if rows == nil {
 					continue
 				}
+				of = append(of, rowName{s.Durable().Schema().Lookup(name).Table.ID, id})
+				gone = append(gone, false)
 				if _, ok := rows[id]; ok && rng.IntN(3) == 0 {
 					delete(rows, id)
+					gone[len(gone)-1] = true
 					steps = append(steps, remove(name, id))
 					continue
 				}
@@ -125,24 +197,27 @@ func (r *catchupRun) step() (what string, undone bool) {
 				rows[id] = text
 				steps = append(steps, putWide(rng, name, id, text))
 			}
-			wait(t, s, update(t, s, all(steps...)))
+			lsn := update(t, s, all(steps...))
+			r.wrote(of, gone)
+			wait(t, s, lsn)
+			r.note(lsn)
 		}
 		return "rows", false
 	case n < 8:
 		if r.rows["x"] == nil {
 			r.rows["x"] = map[int64]string{}
-			wait(t, s, update(t, s, createTableAs("x", Resident(rng.IntN(2)))))
+			r.commit(createTableAs("x", Resident(rng.IntN(2))))
 			return "create table", false
 		}
 		delete(r.rows, "x")
 		r.ix = slices.DeleteFunc(r.ix, func(n string) bool { return strings.HasPrefix(n, "x_") })
-		wait(t, s, update(t, s, func(tx *Tx) error { return tx.Apply(DropTable{Table: tx.Schema().Lookup("x").Table.ID}) }))
+		r.commit(func(tx *Tx) error { return tx.Apply(DropTable{Table: tx.Schema().Lookup("x").Table.ID}) })
 		return "drop table", false
 	case n < 9:
 		if len(r.ix) > 0 && rng.IntN(2) == 0 {
 			name := r.ix[0]
 			r.ix = r.ix[1:]
-			wait(t, s, update(t, s, dropIndex(name)))
+			r.commit(dropIndex(name))
 			return "drop index", false
 		}
 		name := names[rng.IntN(len(names))]
@@ -152,7 +227,7 @@ func (r *catchupRun) step() (what string, undone bool) {
 		r.made++
 		ix := fmt.Sprintf("%s_i%d", name, r.made)
 		r.ix = append(r.ix, ix)
-		wait(t, s, update(t, s, createIndex(name, ix, rng.IntN(2))))
+		r.commit(createIndex(name, ix, rng.IntN(2)))
 		return "create index", false
 	case n < 12:
 		must(t, s.Compact(t.Context(), nil))
@@ -179,14 +254,17 @@ func (r *catchupRun) step() (what string, undone bool) {
 		_, err := s.CreateBranchPoint(t.Context(), name)
 		must(t, err)
 		r.past[name] = r.content()
+		r.ever[name] = r.past[name]
 		return "branch point", false
 	case n < 18:
 		for name, want := range r.past {
-			restoreTo(t, s, name)
+			lsn := restoreTo(t, s, name)
 			if got := r.stored(); got != want {
 				t.Fatalf("restored %s:\n%s\nwant:\n%s", name, got, want)
 			}
 			r.reread()
+			clear(r.at)
+			r.note(lsn)
 			return "restore", true
 		}
 	case n < 19:
@@ -283,10 +361,54 @@ func (r *catchupRun) rules(undone bool) {
 			t.Fatalf("retained %d of shard %d, compacted is %d", g.Generation, g.ShardID, compacted[g.ShardID])
 		}
 	}
+	r.covered(&st, compacted, position)
 	if !undone {
 		r.since(&st, compacted, position, named)
 	}
 	r.before = st
+}
+
+// covered checks that the base has the newest version of each row that is compacted, and
+// that what an index has caught up with is in fragments that it covers.
+func (r *catchupRun) covered(st *catalog.State, compacted map[int64]int64, position map[catalog.IndexPosition]int64) {
+	t := r.t
+	schema := r.s.synced.Load().schema
+	k := newChecker(t.Context(), r.s, func(Finding) {}, nil).segmentsOf("", st.Base, &st.IndexState, nil, schema)
+	k.places = map[rowName]int{}
+	for name := range r.at {
+		k.places[name] = -1
+	}
+	must(t, k.rows(nil))
+	covers := map[int64]*roaring64.Bitmap{}
+	for _, g := range st.IndexState.Segments {
+		if covers[g.IndexID] == nil {
+			covers[g.IndexID] = roaring64.New()
+		}
+		covers[g.IndexID].Or(g.Fragments)
+	}
+	for name, w := range r.at {
+		def, shard := schema.Table(name.table), st.Shards[w.shard].ID
+		if def == nil || compacted[shard] < int64(w.in) {
+			continue // it was dropped, or the log has its newest version
+		}
+		n := k.places[name]
+		if w.gone != (n < 0) {
+			t.Fatalf("I2: row %d of %s, deleted: %t, of generation %d, of which %d is compacted: in the base: %t", name.rowid, def.Name, w.gone, w.in, compacted[shard], n >= 0)
+		}
+		if n < 0 {
+			continue
+		}
+		for _, ix := range indexesOf(schema) {
+			p := position[catalog.IndexPosition{IndexID: ix.IndexID, ShardID: shard}]
+			if ix.def.ID != name.table || p < int64(w.in) {
+				continue
+			}
+			r.did["held"]++
+			if b := covers[ix.IndexID]; b == nil || !b.Contains(uint64(k.fragments[n].id)) {
+				t.Fatalf("I3: %s is at %d of shard %d and does not cover fragment %d, where row %d of generation %d is", ix.name(), p, shard, k.fragments[n].id, name.rowid, w.in)
+			}
+		}
+	}
 }
 
 // since checks what a step may change.
@@ -353,11 +475,22 @@ func (r *catchupRun) since(st *catalog.State, compacted map[int64]int64, positio
 	}
 }
 
-// tablesIn reads which tables a generation has records of.
+// tablesIn reads which tables a generation has records of. Of one that nothing needs, and
+// that was collected meanwhile, that is not known any more.
 func (r *catchupRun) tablesIn(g *catalog.Generation) map[TableID]bool {
 	tables := map[TableID]bool{}
 	k := &segmentChecker{checker: newChecker(r.t.Context(), r.s, func(Finding) {}, nil)}
-	must(r.t, k.records(g, func(name rowName) { tables[name.table] = true }))
+	err := k.records(g, func(name rowName) { tables[name.table] = true })
+	if errors.Is(err, fs.ErrNotExist) {
+		st := stateOf(r.t, r.s)
+		for _, x := range slices.Concat(st.Inherited, st.Generations, st.Retained) {
+			if x.ObjectID == g.ObjectID && x.State == catalog.GenerationSealed && (x.InHead || slices.ContainsFunc(st.Retained, func(y catalog.Generation) bool { return y.ObjectID == x.ObjectID })) {
+				r.t.Fatal(err)
+			}
+		}
+		return nil
+	}
+	must(r.t, err)
 	return tables
 }
 
@@ -375,15 +508,16 @@ func TestCatchupRandom(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			mem := vfs.NewMem()
 			r := &catchupRun{
-				t: t, rng: rand.New(rand.NewPCG(seed, 7)), mem: mem,
-				o:    Options{Dir: t.TempDir(), FS: mem, Create: true, Shards: 1 + int(seed%2)*2, GenerationSize: 2 << 10, NoCompaction: true, Events: nothingFails(t)},
-				rows: map[string]map[int64]string{"k": {}, "a": {}}, past: map[string]string{}, tables: map[int64]map[TableID]bool{}, did: map[string]int{},
+				t: t, rng: rand.New(rand.NewPCG(seed, 7)),
+				o:    Options{Dir: t.TempDir(), Create: true, Shards: 1 + int(seed%2)*2, GenerationSize: 2 << 10, NoCompaction: true, Events: nothingFails(t)},
+				rows: map[string]map[int64]string{"k": {}, "a": {}}, past: map[string]string{}, ever: map[string]string{}, did: map[string]int{},
 			}
+			r.on(mem)
 			r.open()
 			wait(t, r.s, update(t, r.s, all(createKeys("k", 2), createTable("a"))))
 			r.before = stateOf(t, r.s)
 			for i := range 60 {
-				what, undone := r.step()
+				what, undone := r.next()
 				r.did[what]++
 				r.rules(undone)
 				if got, want := r.stored(), r.content(); got != want {
@@ -402,9 +536,9 @@ func TestCatchupRandom(t *testing.T) {
 			caughtUp(t, r.s)
 			checkStore(t, r.s)
 			must(t, r.s.Close())
-			checkLeaks(t, mem)
-			if r.did["retired"] == 0 {
-				t.Error("nothing was retired")
+			checkLeaks(t, r.mem)
+			if r.did["retired"] == 0 || r.did["held"] == 0 {
+				t.Error("nothing was retired, or no row was looked for")
 			}
 			t.Logf("%v", r.did)
 		})

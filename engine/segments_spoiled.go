@@ -12,16 +12,23 @@ import (
 // spoil notes that a segment of a head is damaged: rows are read in another way, and the
 // next index job writes it anew. err is told once.
 func (s *Store) spoil(object int64, err error) {
+	if s.spoiledNow(object) {
+		s.event(Event{Kind: EventSegmentDamaged, Err: err})
+	}
+}
+
+// spoiledNow notes it without telling, and reports whether it is news.
+func (s *Store) spoiledNow(object int64) bool {
 	s.mu.Lock()
-	known := s.spoiled[object]
+	defer s.mu.Unlock()
+	if s.spoiled[object] {
+		return false
+	}
 	if s.spoiled == nil {
 		s.spoiled = map[int64]bool{}
 	}
 	s.spoiled[object] = true
-	s.mu.Unlock()
-	if !known {
-		s.event(Event{Kind: EventSegmentDamaged, Err: err})
-	}
+	return true
 }
 
 func (s *Store) isSpoiled(object int64) bool {

@@ -128,6 +128,7 @@ func (w *indexWriter) create(x *indexWork, fragments []uint32) (*segmentFile, er
 	if f.file, err = w.s.createFile(r.Path); err != nil {
 		return nil, w.unsound(err)
 	}
+	f.file = trickle(f.file)
 	w.files = append(w.files, f)
 	return f, nil
 }

@@ -55,6 +55,7 @@ type Store struct {
 	// logBytes counts the row frames of each table, dropped ones included.
 	logBytes  map[TableID]int64
 	rowBytes  int64       // sum of logBytes
+	brakes    brakes      // of writers
 	base      []*baseFile // the files that the head begins with, see base.go
 	replaced  []replaced  // files that only old states may be read from
 	compactor compactor

@@ -94,6 +94,7 @@ func (s *Store) appended(next *root, ddl bool, dropped uint64) {
 	s.stats.RowsDropped += dropped
 	s.rowBytes += sizes.addTo(s.logBytes)
 	s.compactIfDue()
+	s.brake(bytes)
 	if ddl {
 		s.awaitProjection(next.lsn)
 	}

@@ -23,6 +23,7 @@ type Tx struct {
 // Begin waits for the write lock, until ctx ends, and starts a transaction
 // from the head.
 func (s *Store) Begin(ctx context.Context) (*Tx, error) {
+	s.AwaitCompaction(ctx)
 	for {
 		ok, err := s.wl.acquire(ctx, s.poisoned, s.closing)
 		if err != nil {

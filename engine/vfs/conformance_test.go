@@ -127,6 +127,10 @@ func testReadWrite(t *testing.T, f FS) {
 	write(t, other, "HI", 1)
 	ok(t, other.Close())
 	file.AdviseRandom() // it changes nothing that is read
+	file.WriteBack(0, 2)
+	file.WriteBack(2, 1<<20)
+	file.WriteBack(-1, 1)
+	file.WriteBack(0, 0)
 	if got, _ := read(0, 4); got != "mHIe" {
 		t.Errorf("other handle's write reads %q", got)
 	}
@@ -211,6 +215,7 @@ func testClosed(t *testing.T, f FS) {
 	file := create(t, f, "a", "A")
 	ok(t, file.Close())
 	file.AdviseRandom() // nothing happens
+	file.WriteBack(0, 1)
 	calls := map[string]error{
 		"close":       file.Close(),
 		"truncate":    file.Truncate(0),

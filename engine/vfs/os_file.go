@@ -14,6 +14,21 @@ type osFile struct {
 	path string // absolute, when it was opened
 
 	grow sync.Mutex // one Preallocate at a time: a failed one restores the size
+	back writeBack
+}
+
+// writeBack is what WriteBack knows of the calls before.
+type writeBack struct {
+	mu     sync.Mutex
+	off, n int64 // the range that may be under way
+	err    error // the first one
+}
+
+// failed is what WriteBack was told, and no sync will be.
+func (b *writeBack) failed() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
 }
 
 func (f *osFile) ReadAt(p []byte, off int64) (int, error)  { return f.f.ReadAt(p, off) }
@@ -77,6 +92,9 @@ func writeZeros(f *os.File, old, size int64) error {
 }
 
 func (f *osFile) SyncData() error {
+	if err := f.back.failed(); err != nil {
+		return err
+	}
 	if err := syncData(f.f); err != nil {
 		if _, ok := err.(*fs.PathError); !ok {
 			err = pathError("syncdata", f.name, err)
@@ -88,4 +106,9 @@ func (f *osFile) SyncData() error {
 
 // Sync is fsync; on darwin os.File.Sync is F_FULLFSYNC, which alone reaches
 // the medium there.
-func (f *osFile) Sync() error { return f.f.Sync() }
+func (f *osFile) Sync() error {
+	if err := f.back.failed(); err != nil {
+		return err
+	}
+	return f.f.Sync()
+}

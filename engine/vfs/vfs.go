@@ -80,6 +80,13 @@ type File interface {
 	// no more of the file than it is asked for. Where it cannot be told, nothing
 	// happens.
 	AdviseRandom()
+	// WriteBack lets the system begin to bring the written bytes of a range to the
+	// medium, once those of the call before are there: so a file that grows a piece
+	// and a call at a time is never far ahead of its medium, and its Sync has little
+	// left to do. Nothing is durable for it. A write that failed is an error of the
+	// next Sync or SyncData, and of all behind it. Where there is no such call,
+	// nothing happens.
+	WriteBack(off, n int64)
 	// Map maps the whole file read-only, as long as it is now.
 	Map() (Mapped, error)
 }

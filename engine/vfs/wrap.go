@@ -157,6 +157,9 @@ func (f *wrapFile) Close() error    { return f.do(Op{Kind: OpClose}, f.f.Close) 
 // AdviseRandom is no operation: it changes nothing that could be lost or seen.
 func (f *wrapFile) AdviseRandom() { f.f.AdviseRandom() }
 
+// WriteBack is no operation either: any system may do it at any time, unasked.
+func (f *wrapFile) WriteBack(off, n int64) { f.f.WriteBack(off, n) }
+
 func (f *wrapFile) failSync(kind Kind) error {
 	if s, ok := f.f.(syncFailer); ok {
 		return s.failSync(kind)

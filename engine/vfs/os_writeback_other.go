@@ -1,0 +1,5 @@
+//go:build !linux
+
+package vfs
+
+func (f *osFile) WriteBack(off, n int64) {}
