@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,19 +19,66 @@ func TestAlterLikeSQLite(t *testing.T) {
 	}
 }
 
-// compareAltered is compare without the columns of the queries that SQLite runs for
-// an ALTER TABLE.
-func compareAltered(t *testing.T, o *oracle, s *subject, script string) {
-	t.Helper()
-	for text := range sqltext.Statements(script) {
-		if sqltext.Parse(text).Kind != sqltext.AlterTable {
-			compareOne(t, o, s, text)
+// TestAlterReopened runs the same with what a store does between: tables of which
+// only keys are in memory, compactions, and stores that are opened anew behind every
+// ALTER TABLE.
+func TestAlterReopened(t *testing.T) {
+	for name, script := range alterScripts {
+		if name == "temp" {
 			continue
 		}
-		want, got := o.run(text), s.run(text)
-		if got.code != want.code || got.message != want.message {
-			t.Errorf("%s\n got %s\nwant %s", strings.TrimSpace(text), got, want)
+		for _, mode := range []string{"reopened", "keys", "keys compacted"} {
+			t.Run(name+" "+mode, func(t *testing.T) {
+				t.Parallel()
+				s := &subject{t: t, dir: filepath.Join(t.TempDir(), "store"), fresh: true}
+				if mode != "reopened" {
+					s.dir += "?resident=keys"
+				}
+				s.open()
+				t.Cleanup(func() { s.close() })
+				s.altered = func() {
+					if mode == "keys compacted" {
+						if out := s.run("INSERT INTO tidemark_jobs(kind) VALUES('compact')"); out.code != 0 {
+							t.Fatal(out)
+						}
+					}
+					s.close()
+					s.open()
+				}
+				compareAltered(t, newOracle(t), s, script)
+			})
 		}
+	}
+}
+
+// compareAltered is compare without the columns of the queries that SQLite runs for
+// an ALTER TABLE. Behind one outside of a transaction it calls s.altered.
+func compareAltered(t *testing.T, o *oracle, s *subject, script string) {
+	t.Helper()
+	open := false
+	for text := range sqltext.Statements(script) {
+		switch st := sqltext.Parse(text); st.Kind {
+		case sqltext.Begin:
+			open = true
+		case sqltext.Commit, sqltext.Rollback:
+			open = false
+		case sqltext.AlterTable:
+			want, got := o.run(text), s.run(text)
+			if got.code != want.code || got.message != want.message {
+				t.Errorf("%s\n got %s\nwant %s", strings.TrimSpace(text), got, want)
+			}
+			if s.altered != nil && !open {
+				s.altered()
+			}
+			continue
+		}
+		if s.fresh && strings.Contains(text, "total_changes()") {
+			continue // they count from the opening on
+		}
+		compareOne(t, o, s, text)
+	}
+	if got := s.run("PRAGMA integrity_check"); len(got.rows) != 1 || got.rows[0][0] != "ok" {
+		t.Error(got)
 	}
 }
 
@@ -184,6 +232,25 @@ var alterScripts = map[string]string{
 		BEGIN; ALTER TABLE t RENAME TO w; ALTER TABLE w ADD COLUMN e DEFAULT 'e'; UPDATE w SET e = 'f' WHERE a = 1; ROLLBACK; SELECT * FROM t; SELECT sql FROM sqlite_schema; SELECT * FROM w;
 		BEGIN; ALTER TABLE t ADD COLUMN e NOT NULL; INSERT INTO t VALUES(9,9,9); ALTER TABLE t ADD CHECK (a < 9); ALTER TABLE t ADD CHECK (a < 10); COMMIT; INSERT INTO t VALUES(10,1,1); SELECT * FROM t;
 		CREATE TABLE x(a); BEGIN; INSERT INTO x VALUES(1); ALTER TABLE x ADD COLUMN b NOT NULL; DELETE FROM x; ALTER TABLE x ADD COLUMN b NOT NULL; INSERT INTO x VALUES(1,2); COMMIT; SELECT * FROM x;`,
+	"triggers": `
+		CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c INT DEFAULT 3); CREATE TABLE log(x, y); INSERT INTO t VALUES(1,'x',1);
+		CREATE TRIGGER tr AFTER UPDATE OF b ON t WHEN NEW.c > 0 BEGIN INSERT INTO log VALUES(OLD.b, NEW.b); UPDATE t SET c = t.c + 1 WHERE a = NEW.a; END;
+		CREATE TRIGGER ti AFTER INSERT ON t BEGIN INSERT INTO log SELECT count(*), NEW.b FROM t; END;
+		UPDATE t SET b = 'y'; SELECT * FROM t; SELECT * FROM log;
+		ALTER TABLE t RENAME TO u; UPDATE u SET b = 'z'; INSERT INTO u(b) VALUES('n'); SELECT * FROM u; SELECT * FROM log;
+		ALTER TABLE u RENAME COLUMN b TO bb; UPDATE u SET bb = 'zz'; SELECT * FROM u; SELECT * FROM log;
+		ALTER TABLE log RENAME x TO was; ALTER TABLE log ADD COLUMN at DEFAULT 'now'; UPDATE u SET bb = 'yy'; SELECT * FROM log;
+		ALTER TABLE log ADD COLUMN more; INSERT INTO u(bb) VALUES('m');
+		SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name;
+		ALTER TABLE u DROP COLUMN bb; ALTER TABLE u DROP COLUMN c; DROP TRIGGER tr; ALTER TABLE u DROP COLUMN c; DROP TRIGGER ti; ALTER TABLE u DROP COLUMN bb; SELECT * FROM u; SELECT * FROM log;
+		CREATE TRIGGER td BEFORE DELETE ON u BEGIN INSERT INTO log(was) VALUES(OLD.a); END; ALTER TABLE u RENAME TO t; DELETE FROM t WHERE a = 1; SELECT * FROM log;
+		BEGIN; ALTER TABLE t RENAME TO q; DELETE FROM q; ROLLBACK; SELECT * FROM t; DELETE FROM t; SELECT * FROM log;`,
+	"generated": `
+		CREATE TABLE t(a INTEGER PRIMARY KEY, b INT, g INT AS (b * 2) STORED, v TEXT GENERATED ALWAYS AS ('v' || g || b)); INSERT INTO t(b) VALUES(1),(2);
+		ALTER TABLE t DROP COLUMN b; ALTER TABLE t RENAME b TO c; SELECT * FROM t; UPDATE t SET c = c + 1; INSERT INTO t(c) VALUES(9); SELECT * FROM t; SELECT * FROM t WHERE g = 4;
+		ALTER TABLE t ADD COLUMN d DEFAULT 4; SELECT * FROM t; INSERT INTO t VALUES(20, 5, 6); UPDATE t SET c = d WHERE a = 1; SELECT * FROM t;
+		ALTER TABLE t DROP COLUMN v; SELECT * FROM t; UPDATE t SET c = 0; SELECT * FROM t; ALTER TABLE t RENAME g TO gg; ALTER TABLE t RENAME TO u; INSERT INTO u(c) VALUES(7); SELECT * FROM u;
+		ALTER TABLE u DROP COLUMN gg; SELECT * FROM u; ALTER TABLE u DROP COLUMN c; SELECT * FROM u; INSERT INTO u VALUES(30, 31); SELECT * FROM u; SELECT sql FROM sqlite_schema;`,
 	"sequence": `
 		CREATE TABLE t(a INTEGER PRIMARY KEY AUTOINCREMENT, b); INSERT INTO t(b) VALUES(1),(2); CREATE TABLE o(a INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO o VALUES(40);
 		ALTER TABLE t RENAME TO u; SELECT * FROM sqlite_sequence; DELETE FROM u; INSERT INTO u(b) VALUES(3); SELECT * FROM u; SELECT * FROM sqlite_sequence;

@@ -104,8 +104,9 @@ type subject struct {
 	db   *sql.DB
 	conn *sql.Conn
 
-	prepare bool // statements are prepared first
-	fresh   bool // every statement has a new connection, which has no last id
+	prepare bool   // statements are prepared first
+	fresh   bool   // every statement has a new connection, which has no last id
+	altered func() // called behind an ALTER TABLE
 }
 
 func newSubject(t testing.TB) *subject {
