@@ -211,10 +211,13 @@ func (s *shadow) indexDef(def *engine.TableDef, name string) (*engine.IndexDef, 
 		return nil, err
 	}
 	ix := &engine.IndexDef{Name: name}
+	at := visibleColumns(def)
 	for _, r := range list {
 		term := engine.IndexColumn{Column: int(r[0].Int()), Desc: r[1].Int() != 0}
 		if term.Column == -1 {
 			term.Column = def.RowidAlias
+		} else if term.Column >= 0 && term.Column < len(at) {
+			term.Column = at[term.Column]
 		}
 		if term.Column < 0 {
 			return nil, refuse("an index on the rowid", "give the table an INTEGER PRIMARY KEY")
