@@ -80,8 +80,7 @@ func (t *tableCache) triggersOf(s *engine.Schema) (*schemaTriggers, error) {
 
 // carrier makes the carrier of a trigger of the store.
 func (t *tableCache) carrier(o *engine.Object, def *engine.TableDef, s *engine.Schema) (*carrier, error) {
-	plain := conn{sh: &shared{tables: t}} // names in such a trigger mean the store's objects, whatever a connection has
-	m, err := plain.mirroredText(o, s)
+	m, err := (&conn{sh: &shared{tables: t}}).mirroredText(o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,9 @@ func makeCarrier(name, schema, text string, def *engine.TableDef) (*carrier, err
 	}
 	for _, col := range tr.Of {
 		c.trigger.Narrows = true
-		if k := ordinal(def, col); k >= 0 {
+		if k := ordinal(def, col); k >= 0 && def.Columns[k].Kind != engine.ColumnPlain {
+			continue // SET cannot name it
+		} else if k >= 0 {
 			c.trigger.Of = append(c.trigger.Of, k)
 		} else if isRowidName(col) {
 			c.trigger.OfRowid = true

@@ -33,6 +33,12 @@ func (c *conn) compileLocked(ctx context.Context, p *piece) error {
 		return err
 	}
 	c.stepping = ctx // planning may have to read
+	if err := c.loadNames(); err != nil {
+		return err
+	}
+	if err := c.showTemp(); err != nil {
+		return err
+	}
 	if p.st == nil || p.schema != c.mirror.schema || p.gen != c.names.gen || !c.names.known || p.enforced != c.enforced() {
 		if err := c.build(p); err != nil {
 			return err
@@ -126,6 +132,9 @@ func (c *conn) locateTarget(p *piece) error {
 // build compiles the text SQLite is to run for a statement.
 func (c *conn) build(p *piece) error {
 	if err := c.loadNames(); err != nil {
+		return err
+	}
+	if err := c.showTemp(); err != nil {
 		return err
 	}
 	schema := c.mirror.schema

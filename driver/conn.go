@@ -30,10 +30,14 @@ type conn struct {
 
 	targets      targets                   // of the statement being compiled
 	firingWrites map[*vtab.Trigger]targets // see carrierWrites
-	internal     int                       // depth of the driver's own statements, which the authorizer lets pass
-	pending      []engine.Change           // what the next UPDATE of the control table applies
-	emptied      *vtab.Emptied             // by a DROP TABLE, nil when no foreign key asked for it
-	control      *vtab.Stmt                // that UPDATE
+	shownTemp    shownTemp
+	firing       bool            // the bridge knows of temporary triggers
+	internal     int             // depth of the driver's own statements, which the authorizer lets pass
+	pending      []engine.Change // what the next UPDATE of the control table applies
+	emptied      *vtab.Emptied   // by a DROP TABLE, nil when no foreign key asked for it
+	control      *vtab.Stmt      // that UPDATE
+	guarding     keptStmt        // around statements that may have to be taken back
+	release      keptStmt
 
 	order      order           // of a statement on an administrative table
 	stepping   context.Context // of the statement that SQLite runs
@@ -265,6 +269,8 @@ func (c *conn) finalize() {
 		c.control.Finalize()
 		c.control = nil
 	}
+	c.guarding.finalize()
+	c.release.finalize()
 }
 
 // own runs f as a statement of the driver's own, which the authorizer lets pass.

@@ -85,8 +85,13 @@ func (c *conn) nativeDDL(ctx context.Context, p *piece, b *binder, where place) 
 		}
 		if on == inStore {
 			if o := c.schema().Lookup(p.On().Name); o != nil && o.Kind == engine.KindTable {
-				return refuseTrigger()
+				return c.createTempTrigger(ctx, p)
 			}
+		}
+	}
+	if p.Kind == sqltext.DropTrigger && where == inTemp {
+		if t := c.names.carriedTrigger(p.Target.Name); t != nil {
+			return c.dropTempTrigger(ctx, t)
 		}
 	}
 	q := &piece{Stmt: p.Stmt, numbers: p.numbers, to: where}
@@ -300,11 +305,6 @@ func refuseHidden(t *sqltext.Trigger) error {
 		return nil
 	}
 	return refuse("an UPDATE or DELETE trigger in which a table is called old or new", "give the table another alias")
-}
-
-// refuseTrigger refuses triggers of temp on tables of the store.
-func refuseTrigger() *Error {
-	return refuse("a temporary trigger on a table of the store", "a trigger of the store works")
 }
 
 // refuseDDL refuses what SQLite accepts and this version does not do.

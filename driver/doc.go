@@ -347,6 +347,21 @@ Opening a store with a newer version of this package upgrades its catalog, one
 way, and keeps a copy of it as catalog.db.vN.bak, N being the version it had. A
 program of an older version then refuses the store.
 
+# Triggers
+
+CREATE TRIGGER works on tables as on views, with all times and events, UPDATE OF,
+WHEN, RAISE and PRAGMA recursive_triggers; so does CREATE TEMP TRIGGER, on tables of
+the store too. They fire in SQLite's order: those of temp first, then the newest.
+Few things differ from SQLite's:
+
+  - An UPDATE or DELETE trigger in which a table is called old or new is refused by
+    name.
+  - FAIL in a DELETE, and in what a trigger fires, acts as ABORT.
+  - A DELETE or UPDATE of many rows of a table WITHOUT ROWID goes by the order in
+    which the rows came, not by the key.
+  - Rows that on_full=drop_oldest drops fire no triggers.
+  - Renaming a table renames it in the head of a temporary trigger, not in its body.
+
 # Caveats
 
   - One process at a time has a store open for writing; a second one gets
@@ -355,7 +370,7 @@ program of an older version then refuses the store.
     them from the base, and all of the log behind it.
   - A backup refuses while an index segment that it needs is damaged or missing: a
     job of kind index helps, and of one that only a branch point has, deleting that.
-  - UPSERT, ALTER TABLE, partial and expression indexes and triggers on tables are refused by name.
+  - UPSERT, ALTER TABLE and partial and expression indexes are refused by name.
   - An UPDATE whose expressions read the same table by a subquery, or columns
     that an action of its foreign keys to itself changes, sees the state before
     the statement; SQLite sees its own earlier row updates.

@@ -178,7 +178,7 @@ const savepointKeys = `"tidemark keys"`
 func (c *conn) startStatement(p *piece) error {
 	c.db.StartStatement(p.oneRow)
 	if p.guarded = (p.fires || p.keyed && p.writes.temp) && c.tx.phase == open; p.guarded {
-		return c.db.Exec("SAVEPOINT " + savepointKeys)
+		return c.guarding.run(c.db, "SAVEPOINT "+savepointKeys)
 	}
 	return nil
 }
@@ -199,7 +199,14 @@ func (c *conn) endStatement(p *piece, err error) error {
 		if violated {
 			undo = "ROLLBACK TO " + savepointKeys + "; "
 		}
-		if failed := c.db.Exec(undo + "RELEASE " + savepointKeys); failed != nil {
+		var failed error
+		if undo != "" {
+			failed = c.db.Exec(undo)
+		}
+		if failed == nil {
+			failed = c.release.run(c.db, "RELEASE "+savepointKeys)
+		}
+		if failed != nil {
 			return failed
 		}
 		if violated {

@@ -25,7 +25,7 @@ func (c *conn) spliceInsert(ins sqltext.Insertion, schema *engine.Schema, e *sql
 		return nil
 	}
 	o := schema.Lookup(name.Name)
-	if o == nil || o.Table == nil {
+	if o == nil || o.Table == nil || name.Schema == "" && c.names.hasTemp(fold(name.Name), "table", "view") {
 		return nil
 	}
 	given, ok := ins.Columns()

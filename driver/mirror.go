@@ -47,6 +47,9 @@ func (c *conn) refresh(s *engine.Schema) error {
 	c.mirror.schema = s
 	c.mirror.gen++
 	c.db.DropCarriers()
+	if c.names.known {
+		return c.showTemp()
+	}
 	return nil
 }
 
@@ -191,6 +194,7 @@ func (c *conn) wanted(some, all []*engine.Object, s *engine.Schema) ([]mirrored,
 func (c *conn) mirroredText(o *engine.Object, s *engine.Schema) (mirrored, error) {
 	st := sqltext.Parse(o.SQL)
 	var e sqltext.Edits
+	c = &conn{sh: c.sh} // its names mean the store's objects, whatever the connection has
 	if err := c.retarget(st, s, &e); err != nil {
 		return mirrored{}, err
 	}

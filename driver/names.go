@@ -14,7 +14,8 @@ type names struct {
 	known    bool
 	gen      uint64          // grows with every reading
 	temp     map[string]bool // "table:name", name in lower case
-	firings  *vtab.Triggers  // triggers of temp on tables of the store, nil without any
+	carried  []*tempTrigger  // triggers of temp on tables of the store
+	firings  *vtab.Triggers  // the same for the bridge, nil without any
 	triggers bool            // temp has triggers, so a write to temp may write anything
 	files    []string        // attached by the user, in the order of resolution
 	catalog  map[string]bool // tables and views of the attached catalog, read once
@@ -43,15 +44,14 @@ func (c *conn) loadNames() error {
 	if n.known {
 		return nil
 	}
-	n.temp, n.triggers, n.files = map[string]bool{}, false, nil
+	n.temp, n.triggers, n.files, n.carried = map[string]bool{}, false, nil, nil
 	err := c.own(func() error {
-		list, err := c.db.Query("SELECT type, name FROM temp.sqlite_schema")
+		list, err := c.db.Query("SELECT type, name, sql FROM temp.sqlite_schema ORDER BY type = 'trigger', rowid")
 		if err != nil {
 			return err
 		}
 		for _, r := range list {
-			n.temp[r[0].Bytes()+":"+fold(r[1].Bytes())] = true
-			n.triggers = n.triggers || r[0].Bytes() == "trigger"
+			n.addTemp(r[0].Bytes(), r[1].Bytes(), r[2].Bytes())
 		}
 		list, err = c.db.Query("PRAGMA database_list")
 		if err != nil {

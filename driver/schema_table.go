@@ -11,6 +11,9 @@ import (
 // mirror and not what the user created.
 const schemaTable = "tidemark_schema"
 
+// tempSchemaTable has the rows that are missing in sqlite_temp_schema.
+const tempSchemaTable = "tidemark_temp_schema"
+
 // retarget points sqlite_schema and sqlite_master of main at schemaTable, keeps
 // sqlite_sequence from meaning the catalog's, and takes INDEXED BY out, which
 // SQLite refuses on virtual tables.
@@ -24,7 +27,11 @@ func (c *conn) retarget(s *sqltext.Stmt, schema *engine.Schema, e *sqltext.Edits
 		table := name == "sqlite_schema" || name == "sqlite_master"
 		if table && where == "temp" || name == "sqlite_temp_schema" || name == "sqlite_temp_master" {
 			if !r.InList {
-				text := "(SELECT * FROM temp.sqlite_schema WHERE name<>'" + controlName + "')"
+				text := "SELECT * FROM temp.sqlite_schema WHERE name<>'" + controlName + "'"
+				if len(c.names.carried) > 0 {
+					text += " AND unicode(name)<>1 UNION ALL SELECT * FROM " + tempSchemaTable
+				}
+				text = "(" + text + ")"
 				if !r.Alias {
 					text += " AS " + r.Spelling
 				}
@@ -71,6 +78,13 @@ func (c *conn) registerSchemaModules() error {
 		Columns: `"table" TEXT, rowid INT, parent TEXT, fkid INT`,
 		Args:    []string{"arg", "schema"},
 		Rows:    c.foreignKeyRows,
+	})
+	if err != nil {
+		return err
+	}
+	err = c.db.RegisterModule(tempSchemaTable, vtab.EponymousModule{
+		Columns: "type TEXT, name TEXT, tbl_name TEXT, rootpage INT, sql TEXT",
+		Rows:    func([]row.Value) ([][]row.Value, error) { return c.tempSchemaRows(), nil },
 	})
 	if err != nil {
 		return err

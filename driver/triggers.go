@@ -169,3 +169,28 @@ func (c *conn) firesOn(def *engine.TableDef, e vtab.Event) bool {
 	on, err := c.sh.tables.triggersOf(c.mirror.schema)
 	return err != nil || on.triggers.OnEvent(def.ID, e) || c.names.firings.OnEvent(def.ID, e)
 }
+
+// keptStmt is a statement without parameters that is compiled at its first run.
+type keptStmt struct{ st *vtab.Stmt }
+
+func (k *keptStmt) run(db *vtab.Conn, sql string) error {
+	if k.st == nil {
+		st, _, err := db.PreparePersistent(sql)
+		if err != nil {
+			return err
+		}
+		k.st = st
+	}
+	_, err := k.st.Step()
+	if reset := k.st.Reset(); err == nil {
+		err = reset
+	}
+	return err
+}
+
+func (k *keptStmt) finalize() {
+	if k.st != nil {
+		k.st.Finalize()
+		k.st = nil
+	}
+}

@@ -128,16 +128,24 @@ func (t *table) dropComputed() {
 // that name a column in set, to which they are added. moved says that the rowid
 // changes.
 func (ch *change) compute(set []bool, moved bool) error {
-	levels := ch.t.computed.generated
-	if levels == nil {
+	if ch.t.computed.generated == nil {
 		return nil
 	}
+	if err := ch.computeGenerated(set, moved); err != nil {
+		return err
+	}
+	return ch.notNull(set, true)
+}
+
+// computeGenerated is compute without the constraints.
+func (ch *change) computeGenerated(set []bool, moved bool) error {
+	levels := ch.t.computed.generated
 	for i := range levels {
 		if err := ch.computeLevel(&levels[i], set, moved, lib.NC_GenCol); err != nil {
 			return err
 		}
 	}
-	return ch.notNull(set, true)
+	return nil
 }
 
 // computeTerms gives the columns behind index expressions their values.

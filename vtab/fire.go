@@ -35,6 +35,9 @@ func (ch *change) beforeInsert(auto bool) error {
 		given = ch.vals[a]
 	}
 	ch.applyAffinity(nil)
+	if err := ch.computeGenerated(nil, false); err != nil {
+		return err
+	}
 	now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 	err := ch.fire(ch.triggers.before[OnInsert], nil, &now, nil, ch.mode)
 	if a := ch.def.RowidAlias; a >= 0 {
@@ -73,6 +76,9 @@ func (ch *change) updateFiring(old int64, rec row.Record) error {
 	ch.keepUnset(rec)
 	if len(ch.triggers.before[OnUpdate]) > 0 {
 		ch.applyAffinity(ch.set)
+		if err := ch.computeGenerated(ch.set, ch.rowid != old); err != nil {
+			return err
+		}
 		now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 		if err := ch.fire(ch.triggers.before[OnUpdate], &was, &now, ch.set, ch.mode); err != nil {
 			return err
@@ -85,6 +91,9 @@ func (ch *change) updateFiring(old int64, rec row.Record) error {
 			return errSkip
 		}
 		rec = row.Record(strings.Clone(string(again)))
+		if !ch.sameKeyOf(&was, rec) {
+			return errSkip
+		}
 		ch.keepUnset(rec)
 	}
 	if err := ch.updateRow(old, rec); err != nil {
@@ -92,6 +101,21 @@ func (ch *change) updateFiring(old int64, rec row.Record) error {
 	}
 	now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 	return ch.fireAfter(OnUpdate, &was, &now, ch.set, ch.mode)
+}
+
+// sameKeyOf reports that a row of a table WITHOUT ROWID has the key it had before
+// the BEFORE triggers: SQLite knows it by that.
+func (ch *change) sameKeyOf(was *rowImage, now row.Record) bool {
+	if ch.t.scanKey < 0 {
+		return true
+	}
+	is := rowImage{def: ch.def, rowid: was.rowid, rec: now}
+	for _, ic := range ch.def.Indexes[ch.t.scanKey].Columns {
+		if row.Compare(was.column(ic.Column), is.column(ic.Column), ic.Collation) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // keepUnset takes the columns that SET does not name from a record.
@@ -117,6 +141,10 @@ func (ch *change) deleteFiring(rowid int64, mode Conflict) error {
 	if list := ch.triggers.before[OnDelete]; len(list) > 0 {
 		if err := ch.fire(list, &was, nil, nil, mode); err != nil {
 			return err
+		}
+		again, found, err := ch.h.Get(rowid)
+		if err != nil || !found || !ch.sameKeyOf(&was, again) {
+			return cmp.Or(err, errSkip)
 		}
 	}
 	if err := ch.erase(rowid); err != nil {
@@ -214,7 +242,7 @@ func (c *Conn) fireOne(tr *Trigger, old, now *rowImage, mode Conflict) error {
 	_, err = st.Step()
 	f := c.firing[len(c.firing)-1]
 	c.firing = c.firing[:len(c.firing)-1]
-	c.giveNested(sql, st)
+	c.giveCarrier(sql, st)
 	c.clause, c.clauseKnown, c.once, c.depth = clause, known, once, depth
 	db.FnChange, db.FlastRowid = changes, id
 	if err != nil {
@@ -225,6 +253,18 @@ func (c *Conn) fireOne(tr *Trigger, old, now *rowImage, mode Conflict) error {
 		return errIgnored
 	}
 	return nil
+}
+
+// keptCarriers is how many statements of one text wait to fire a trigger again. A
+// recursion uses one for each level.
+const keptCarriers = 64
+
+func (c *Conn) giveCarrier(sql string, st *Stmt) {
+	if len(c.nested[sql]) >= keptCarriers {
+		st.Finalize()
+		return
+	}
+	c.giveNested(sql, st)
 }
 
 // bindImages gives a carrier the values it has columns for.

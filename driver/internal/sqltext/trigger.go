@@ -91,3 +91,12 @@ func (s *Stmt) Trigger() *Trigger {
 	})
 	return t
 }
+
+// OnSpan returns where a CREATE TRIGGER names its table.
+func (s *Stmt) OnSpan() (start, end int, ok bool) {
+	n, ok := s.node.(*ast.CreateTriggerStmt)
+	if !ok {
+		return 0, 0, false
+	}
+	return n.Table.Pos(), n.Table.End(), true
+}
