@@ -60,7 +60,7 @@ func (b *binder) bind(p *piece) error {
 // argument finds the argument of a parameter.
 func (b *binder) argument(p *piece, i, number int) (any, error) {
 	if b.named {
-		return b.find(p.st.ParamName(i), number)
+		return b.find(p.paramName(i), number)
 	}
 	return b.find("", number)
 }
@@ -80,6 +80,14 @@ func (b *binder) find(name string, number int) (any, error) {
 		return nil, newError("bind", ErrRange, "no argument for parameter ?%d: got %d arguments", number, len(b.args))
 	}
 	return b.args[number-1].Value, nil
+}
+
+// paramName returns the name of a parameter with its prefix.
+func (p *piece) paramName(i int) string {
+	if i < len(p.names) && p.names[i] != "" {
+		return p.names[i]
+	}
+	return p.st.ParamName(i)
 }
 
 // bindValue binds one value of the types CheckNamedValue leaves.

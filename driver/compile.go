@@ -138,21 +138,26 @@ func (c *conn) build(p *piece) error {
 		return err
 	}
 	schema := c.mirror.schema
-	text, err := c.rewrite(p.Stmt, p.to, schema)
+	c.db.ClearError()
+	ps := planning{stmt: p.Stmt, schema: schema}
+	text, err := c.rewrite(p.Stmt, p.to, schema, &ps)
 	if err == nil {
 		err = c.checkGenerated(p, schema)
 	}
 	if err != nil {
-		return err
+		return c.sqliteError(context.Background(), err)
 	}
 	p.clause = p.Or == sqltext.OnAbort || p.Or == 0 && c.fails(p.Stmt, p.to, schema)
 	p.finalize()
-	p.cols, p.labels, p.plain = nil, nil, nil
-	c.db.ClearError()
+	p.cols, p.labels, p.plain, p.names = nil, nil, nil, ps.names
+	p.usePlans(c.db, ps.plans)
 	c.targets = targets{}
 	st, _, err := c.db.PreparePersistent(text)
 	p.writes = c.targets
-	if err != nil && text != p.Text {
+	if err == nil && ps.unsure {
+		err = c.compileQueries(ps.queries)
+	}
+	if err != nil && text != p.Text && ps.plans == nil {
 		// The message must be about what the user wrote.
 		if orig, _, plain := c.db.Prepare(p.Text); plain != nil {
 			err = plain
@@ -161,6 +166,9 @@ func (c *conn) build(p *piece) error {
 		}
 	}
 	if err != nil {
+		if st != nil {
+			st.Finalize()
+		}
 		err = c.sqliteError(context.Background(), err)
 		if p.Kind == sqltext.Invalid {
 			err = c.explainInvalid(p.Stmt, err)
@@ -251,12 +259,7 @@ func (c *conn) checkPlain(p *piece, st *vtab.Stmt) error {
 
 // rewrite returns the text that does on virtual tables what the user's would do
 // on SQLite's own.
-func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string, error) {
-	if to == inStore {
-		if err := refuseDML(s, schema); err != nil {
-			return "", err
-		}
-	}
+func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema, ps *planning) (string, error) {
 	if to == inAdmin {
 		if err := refuseAdmin(s); err != nil {
 			return "", err
@@ -269,7 +272,17 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema) (string
 		}
 	}
 	if s.Kind == sqltext.Insert && to == inStore {
-		if err := c.spliceDefaults(s, schema, &e); err != nil {
+		if s.Upsert {
+			if err := c.validate(ps); err != nil {
+				return "", err
+			}
+		}
+		if err := c.spliceDefaults(ps, &e); err != nil {
+			return "", err
+		}
+	}
+	if s.Kind == sqltext.Update && to == inStore {
+		if err := c.delaySets(ps, &e); err != nil {
 			return "", err
 		}
 	}
@@ -313,6 +326,9 @@ func (c *conn) precompile(s *stmt) error {
 		return nil
 	}
 	p := s.pieces[0]
+	if err := refuseReserved(p.Stmt); err != nil {
+		return err
+	}
 	switch {
 	case p.Kind == sqltext.Invalid, p.Kind == sqltext.Explain, p.Kind == sqltext.Other, p.Kind == sqltext.Read, p.Kind.IsDML():
 	default:

@@ -61,7 +61,7 @@ func (c *conn) probeName(p *piece) error {
 func (c *conn) fillTemp(ctx context.Context, p *piece, b *binder, temp string) error {
 	q := &piece{Stmt: sqltext.Parse("CREATE TEMP TABLE " + temp + " AS " + p.AsSelect()), numbers: p.numbers}
 	defer q.finalize()
-	text, err := c.rewrite(q.Stmt, inTemp, c.mirror.schema)
+	text, err := c.rewrite(q.Stmt, inTemp, c.mirror.schema, &planning{})
 	if err != nil {
 		return err
 	}

@@ -328,11 +328,6 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 		if err := refuseHidden(s.Trigger()); err != nil {
 			return err
 		}
-		for _, ins := range s.Inserts() {
-			if ins.Upsert() {
-				return refuse("ON CONFLICT … DO (UPSERT)", "INSERT OR IGNORE and INSERT OR REPLACE work")
-			}
-		}
 	}
 	return nil
 }

@@ -10,40 +10,63 @@ import (
 // text. SQLite itself gives a virtual table NULL for them, which cannot be told
 // from a NULL that was written. Evaluated in the text, a default is computed by
 // SQLite, with one CURRENT_TIMESTAMP for the statement as it should be.
-func (c *conn) spliceDefaults(s *sqltext.Stmt, schema *engine.Schema, e *sqltext.Edits) error {
-	for _, ins := range s.Inserts() {
-		if err := c.spliceInsert(ins, schema, e); err != nil {
+func (c *conn) spliceDefaults(ps *planning, e *sqltext.Edits) error {
+	for _, ins := range ps.stmt.Inserts() {
+		if err := c.spliceInsert(ins, ps, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *conn) spliceInsert(ins sqltext.Insertion, schema *engine.Schema, e *sqltext.Edits) error {
-	name := ins.Target()
-	if name.Schema != "" && fold(name.Schema) != "main" {
+// spliceInsert also puts a plan in the place of ON CONFLICT clauses.
+func (c *conn) spliceInsert(ins sqltext.Insertion, ps *planning, e *sqltext.Edits) error {
+	def := c.storeTable(ps, ins.Target())
+	if def == nil {
 		return nil
 	}
-	o := schema.Lookup(name.Name)
-	if o == nil || o.Table == nil || name.Schema == "" && c.names.hasTemp(fold(name.Name), "table", "view") {
-		return nil
-	}
-	given, ok := ins.Columns()
-	if !ok { // all columns are given that can be
-		if hasGenerated(o.Table) {
-			ins.NameColumns(e, writableNames(o.Table))
-		}
-		return nil
-	}
-	info, err := c.sh.tables.info(o.Table)
-	if err != nil || info.Defaults == nil {
+	info, err := c.sh.tables.info(def)
+	if err != nil {
 		return err
 	}
-	columns, exprs := missingDefaults(info, given)
+	var columns, exprs []string
+	given, listed := ins.Columns()
+	if listed && info.Defaults != nil { // else all columns are given that can be
+		columns, exprs = missingDefaults(info, given)
+	}
+	if ins.Upsert() && !ps.plain {
+		ps.number(e)
+		call, err := c.planUpsert(ins, def, *e, ps)
+		if err != nil {
+			return err
+		}
+		columns, exprs = append(columns, vtab.HiddenName(def)), append(exprs, call)
+	}
+	if !listed && (len(columns) > 0 || hasGenerated(def)) {
+		ins.NameColumns(e, writableNames(def))
+	}
 	if len(columns) > 0 {
 		ins.Splice(e, columns, exprs)
 	}
+	if ins.Upsert() && !ps.plain {
+		ins.CutUpserts(e)
+	}
 	return nil
+}
+
+// storeTable returns the table of the store that a name means in a text, nil for a
+// view and for what is elsewhere. Triggers of the store do not see what temp has.
+func (c *conn) storeTable(ps *planning, name sqltext.Name) *engine.TableDef {
+	switch {
+	case fold(name.Schema) == "main":
+	case name.Schema != "", !ps.shared() && c.names.hasTemp(fold(name.Name), "table", "view"):
+		return nil
+	}
+	o := ps.schema.Lookup(name.Name)
+	if o == nil {
+		return nil
+	}
+	return o.Table
 }
 
 // missingDefaults lists the columns that have a default and are not given.

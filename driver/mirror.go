@@ -198,8 +198,10 @@ func (c *conn) mirroredText(o *engine.Object, s *engine.Schema) (mirrored, error
 	if err := c.retarget(st, s, &e); err != nil {
 		return mirrored{}, err
 	}
-	if err := c.spliceDefaults(st, s, &e); err != nil {
-		return mirrored{}, err
+	if o.Kind == engine.KindTrigger {
+		if err := c.planTrigger(&planning{stmt: st, schema: s, trigger: fold(o.Name)}, &e); err != nil {
+			return mirrored{}, err
+		}
 	}
 	text := e.Apply(o.SQL)
 	return mirrored{o.Kind.String(), o.Name, o.TblName, text, st.InMain(&e)}, nil

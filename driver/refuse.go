@@ -4,25 +4,7 @@ import (
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
-	"github.com/tidemarkdb/tidemark/engine"
 )
-
-// refuseDML refuses by name what SQLite cannot do on virtual tables and this
-// version does not do in its place. On a table that does not exist SQLite's own
-// message is the better one.
-func refuseDML(s *sqltext.Stmt, schema *engine.Schema) error {
-	if !s.Upsert {
-		return nil
-	}
-	o := schema.Lookup(s.Target.Name)
-	if o == nil {
-		return nil
-	}
-	e := notAvailable("", "ON CONFLICT … DO (UPSERT)")
-	e.Hint = "INSERT OR IGNORE, INSERT OR REPLACE and a transaction with UPDATE work"
-	e.Table = o.Name
-	return e
-}
 
 // refuseAdmin refuses a statement on an administrative table that is no order. An OR
 // clause and ON CONFLICT would be read by nobody, and the columns of RETURNING
@@ -46,6 +28,15 @@ func refuseAdmin(s *sqltext.Stmt) error {
 	}
 	e.Table = name
 	return e
+}
+
+// refuseReserved refuses a text with a name that begins with the control character
+// 1: those of the hidden column and of the functions around it do.
+func refuseReserved(s *sqltext.Stmt) error {
+	if s.Mentions&sqltext.MentionsHidden == 0 {
+		return nil
+	}
+	return newError("", ErrGeneric, "a quoted name or text begins with the control character 0x01, which is reserved: put it together with char(1) if it is data")
 }
 
 // refuse refuses a known feature, with what works instead.

@@ -152,6 +152,9 @@ func (c *conn) start(ctx context.Context, p *piece, b *binder, read bool) (*watc
 
 // runSpecial runs the statements that SQLite does not get to see as they are.
 func (c *conn) runSpecial(ctx context.Context, p *piece, b *binder) (done bool, a answer, err error) {
+	if err := refuseReserved(p.Stmt); err != nil {
+		return true, a, err
+	}
 	switch k := p.Kind; {
 	case k == sqltext.Read && p.CountOf == nil, k.IsDML():
 		return false, a, nil

@@ -29,6 +29,9 @@ type piece struct {
 
 	st        *vtab.Stmt // nil until compiled
 	ret       *returning // its RETURNING clause, where it is not SQLite's
+	names     []string   // of its parameters by number, where st has numbers alone
+	plans     []*vtab.Plan
+	planned   *vtab.Conn // that knows the plans
 	nparams   int
 	schema    *engine.Schema // st is compiled for
 	gen       uint64         // of the names it is compiled for
@@ -73,6 +76,7 @@ func (s *stmt) finalize() {
 }
 
 func (p *piece) finalize() {
+	p.dropPlans()
 	if p.st != nil {
 		p.st.Finalize()
 		p.st = nil

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,6 +20,8 @@ import (
 type tableCache struct {
 	store  *engine.Store
 	shadow shadow
+
+	conflicts conflictTargets
 
 	foreign struct {
 		sync.Mutex
@@ -54,7 +57,7 @@ func newTableCache(store *engine.Store) *tableCache {
 }
 
 // close releases the shadow.
-func (t *tableCache) close() error { return t.shadow.close() }
+func (t *tableCache) close() error { return errors.Join(t.shadow.close(), t.conflicts.close()) }
 
 // TableInfo describes a table for the bridge.
 func (t *tableCache) TableInfo(id engine.TableID, s *engine.Schema) (*vtab.TableInfo, error) {

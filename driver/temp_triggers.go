@@ -151,7 +151,7 @@ func (c *conn) tempCarrier(t *tempTrigger, def *engine.TableDef) (*carrier, erro
 	if err := c.retarget(st, c.mirror.schema, &e); err != nil {
 		return nil, err
 	}
-	if err := c.spliceDefaults(st, c.mirror.schema, &e); err != nil {
+	if err := c.planTrigger(&planning{stmt: st, schema: c.mirror.schema, trigger: fold(t.name), temp: true}, &e); err != nil {
 		return nil, err
 	}
 	made, err := makeCarrier(t.name, "temp", e.Apply(t.text), def)

@@ -226,3 +226,12 @@ func (c *Conn) each(sql string, args []row.Value, f func(*Stmt)) error {
 	}
 	return nil
 }
+
+// StrictQuotes makes a name in double quotes that is none an error, instead of a
+// text, and returns a function that ends that.
+func (c *Conn) StrictQuotes() (restore func()) {
+	db := (*lib.Tsqlite3)(unsafe.Pointer(c.db))
+	flags := db.Fflags
+	db.Fflags &^= lib.SQLITE_DqsDML | lib.SQLITE_DqsDDL
+	return func() { db.Fflags |= flags & (lib.SQLITE_DqsDML | lib.SQLITE_DqsDDL) }
+}

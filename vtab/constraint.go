@@ -189,6 +189,11 @@ func (ch *change) uniqueRowid(self int64, hasSelf bool) error {
 		ch.rivals = append(ch.rivals, ch.rowid)
 		return nil
 	}
+	return ch.notUniqueRowid(action)
+}
+
+// notUniqueRowid is the error of a rowid that another row has.
+func (ch *change) notUniqueRowid(action Conflict) error {
 	if a := ch.def.RowidAlias; a >= 0 {
 		return violation(action, lib.SQLITE_CONSTRAINT_PRIMARYKEY, "UNIQUE constraint failed: %s.%s", ch.def.Name, ch.def.Columns[a].Name)
 	}

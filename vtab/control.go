@@ -1,6 +1,7 @@
 package vtab
 
 import (
+	"errors"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -23,7 +24,7 @@ func (c *Conn) registerSession() error {
 	if rc := createModule(c.tls, c.db, controlModule, modules.control); rc != lib.SQLITE_OK {
 		return c.lastSQLiteError(rc)
 	}
-	if err := c.registerFirings(); err != nil {
+	if err := errors.Join(c.registerFirings(), c.registerPlans()); err != nil {
 		return err
 	}
 	return c.Exec("CREATE VIRTUAL TABLE temp." + controlTable + " USING " + controlModule)

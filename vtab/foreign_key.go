@@ -98,6 +98,27 @@ func (k *ForeignKeys) of(id engine.TableID) *tableKeys {
 // Concern reports whether a table has foreign keys or is referred to by some.
 func (k *ForeignKeys) Concern(id engine.TableID) bool { return k.tables[id] != nil }
 
+// Acts reports whether a change of columns of a table, or with deletes the loss of
+// a row, may make foreign keys change rows of others, or of the table itself.
+func (k *ForeignKeys) Acts(id engine.TableID, columns []int, deletes bool) bool {
+	t := k.tables[id]
+	if t == nil {
+		return false
+	}
+	for _, fk := range t.refs {
+		if deletes && fk.OnDelete > Restrict {
+			return true
+		}
+		if fk.OnUpdate <= Restrict {
+			continue
+		}
+		if fk.flaw != nil || slices.ContainsFunc(columns, func(c int) bool { return slices.Contains(fk.pcolumns, c) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Flawed reports whether a foreign key refers to no table, or to columns that
 // are no key of it.
 func (k *ForeignKeys) Flawed() bool { return k.flawed }

@@ -21,6 +21,7 @@ type statement struct {
 // that comes after that could mend what it violates, so it fails at once, and
 // mends nothing of others.
 func (c *Conn) StartStatement(oneRow bool) {
+	c.startPlans()
 	c.statement = statement{tx: c.tx, rowid: c.LastInsertRowid(), oneRow: oneRow}
 	if c.tx != nil {
 		c.tx.Violations().Statement = 0

@@ -18,6 +18,12 @@ func (ch *change) insert(args []uintptr) error {
 	for i := range ch.t.ncols { // the others are NULL
 		ch.vals[ch.t.phys(i)] = valueAt(ch.tls, args[2+i])
 	}
+	if err := ch.takePlan(args[len(args)-1]); err != nil {
+		return err
+	}
+	if ch.plan != nil {
+		ch.keepRaw()
+	}
 	auto := true
 	if !def.WithoutRowid {
 		want := valueAt(ch.tls, args[1])
@@ -63,6 +69,7 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.compute(nil, false); err != nil {
 		return err
 	}
+	ch.refillRaw()
 	if err := ch.checks(nil); err != nil {
 		return err
 	}
@@ -70,7 +77,11 @@ func (ch *change) insertChecked(auto bool) error {
 		return err
 	}
 	rec := ch.record()
-	if err := ch.unique(rec, 0, false, auto); err != nil {
+	if ch.plan != nil {
+		if done, err := ch.onConflict(rec, auto); done || err != nil {
+			return err
+		}
+	} else if err := ch.unique(rec, 0, false, auto); err != nil {
 		return err
 	}
 	if err := ch.removeRivals(); err != nil {

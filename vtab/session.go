@@ -59,6 +59,7 @@ type session struct {
 	nested  map[string][]*Stmt // idle nested statements by text
 	running []uintptr          // sqlite3_stmt* of writing statements in Step, innermost last
 	scratch scratch
+	plans   plans
 
 	statement statement
 

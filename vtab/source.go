@@ -10,6 +10,7 @@ import (
 // "$tm" is HiddenColumn: so the user's expressions are evaluated by SQLite with
 // the affinities and collations of the table's own columns.
 const (
+	sourceUpdated   = -2 // the row being updated, as it was
 	sourceReturned  = -3 // one row that a statement returns
 	sourceCollected = -4 // all rows that a statement returned
 	sourceChecked   = -5 // the row whose constraints are being checked

@@ -220,6 +220,22 @@ func Declaration(def *engine.TableDef) string {
 	return b.String()
 }
 
+// HiddenName returns the name of the hidden column of a table.
+func HiddenName(def *engine.TableDef) string { return hiddenName(def) }
+
+// UpdatedSource returns the FROM and WHERE of a query over the row that is being
+// updated, as SetList has it. alias is the name the text gives the table, "" for
+// its own.
+func UpdatedSource(def *engine.TableDef, alias string) string {
+	name := quoteName(def.Name)
+	from := "FROM main." + name
+	if alias != "" {
+		name = quoteName(alias)
+		from += " AS " + name
+	}
+	return fmt.Sprintf("%s WHERE %s.%s=%d", from, name, quoteName(hiddenName(def)), sourceUpdated)
+}
+
 // hiddenName returns HiddenColumn or, for a table that has a column of that name,
 // a longer one that it does not have.
 func hiddenName(def *engine.TableDef) string {

@@ -110,6 +110,7 @@ type change struct {
 	rivals   []int64
 	rowid    int64
 	inserted bool
+	planned
 }
 
 func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
@@ -125,12 +126,15 @@ func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
 	case mode == Abort: // SQLite's default; an explicit OR ABORT looks the same
 		mode = Default
 	}
-	ch.t, ch.c, ch.tls, ch.mode, ch.inserted = t, c, tls, mode, false
+	ch.t, ch.c, ch.tls, ch.mode, ch.inserted, ch.updated = t, c, tls, mode, false, false
 	ch.rivals = ch.rivals[:0]
 	return ch
 }
 
 func (c *Conn) giveChange(ch *change) {
+	if ch.plan != nil {
+		ch.releasePlan()
+	}
 	clear(ch.vals) // they borrow from SQLite and from records
 	ch.t, ch.h, ch.def, ch.keys, ch.triggers, ch.ret = nil, nil, nil, nil, nil, nil
 	ch.dec.Reset("\x01")
@@ -191,7 +195,7 @@ func (ch *change) dispatch(args []uintptr) error {
 // result is the rowid that an INSERT reports. Tables without rowid leave
 // last_insert_rowid alone.
 func (ch *change) result() int64 {
-	if ch.t.info.Def.WithoutRowid {
+	if ch.updated || ch.t.info.Def.WithoutRowid {
 		return ch.c.LastInsertRowid()
 	}
 	return ch.rowid

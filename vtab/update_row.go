@@ -19,6 +19,12 @@ func (ch *change) update(old int64, args []uintptr) error {
 	if !found {
 		return errSkip
 	}
+	if err := ch.takePlan(args[len(args)-1]); err != nil {
+		return err
+	}
+	if ch.plan != nil {
+		return ch.updateLate(old, rec)
+	}
 	ch.dec.Reset(rec)
 	if ch.t.visible != nil {
 		for i := range ch.vals {

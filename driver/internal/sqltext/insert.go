@@ -15,12 +15,12 @@ func (s *Stmt) Inserts() []Insertion {
 		if r, ok := s.Returning(); ok {
 			end = len(strings.TrimRight(s.Text[:r.Start], " \t\r\n\f"))
 		}
-		return []Insertion{{n, s.Text, end}}
+		return []Insertion{{n, s.Text, end, false}}
 	case *ast.CreateTriggerStmt:
 		var list []Insertion
 		for _, b := range n.Body {
 			if x, ok := b.(*ast.InsertStmt); ok {
-				list = append(list, Insertion{x, s.Text, x.End()})
+				list = append(list, Insertion{x, s.Text, x.End(), true})
 			}
 		}
 		return list
@@ -43,9 +43,10 @@ func (s *Stmt) OneRow() bool {
 
 // Insertion is one INSERT in a text.
 type Insertion struct {
-	n    *ast.InsertStmt
-	text string
-	end  int
+	n       *ast.InsertStmt
+	text    string
+	end     int
+	trigger bool
 }
 
 // Target returns the name of the table.
@@ -73,33 +74,29 @@ func (i Insertion) NameColumns(e *Edits, columns []string) {
 	if i.n.Alias != nil {
 		after = i.n.Alias.End()
 	}
-	quoted := make([]string, len(columns))
-	for k, c := range columns {
-		quoted[k] = Quote(c)
-	}
-	e.Insert(after, "("+strings.Join(quoted, ",")+")")
+	e.Insert(after, "("+quoteAll(columns)+")")
 }
 
-// Splice adds columns with the given expressions to what is inserted. It must
-// not be called when the INSERT names no columns, unless it is DEFAULT VALUES.
+// Splice adds columns with the given expressions to what is inserted. NameColumns
+// comes before when the INSERT names none, unless it is DEFAULT VALUES.
 //
 // The rows of a VALUES list get the expressions appended; any other source is
 // wrapped, which keeps its order.
 func (i Insertion) Splice(e *Edits, columns, exprs []string) {
-	quoted := make([]string, len(columns))
-	for k, c := range columns {
-		quoted[k] = Quote(c)
+	names, values := quoteAll(columns), strings.Join(exprs, ",")
+	after := i.n.Table.End()
+	if i.n.Alias != nil {
+		after = i.n.Alias.End()
 	}
-	names, values := strings.Join(quoted, ","), strings.Join(exprs, ",")
 	if i.n.DefaultValues {
-		after := i.n.Table.End()
-		if i.n.Alias != nil {
-			after = i.n.Alias.End()
-		}
 		e.Replace(after, i.end, "("+names+") VALUES("+values+")")
 		return
 	}
-	e.Insert(i.n.Columns[len(i.n.Columns)-1].End(), ","+names)
+	if k := len(i.n.Columns); k > 0 {
+		e.Insert(i.n.Columns[k-1].End(), ","+names)
+	} else {
+		e.Insert(after, "("+names+")")
+	}
 	sel := i.n.Select
 	if v, ok := sel.Cores[0].(*ast.ValuesClause); ok && len(sel.Cores) == 1 && sel.With == nil {
 		for _, row := range v.Rows {
@@ -109,6 +106,14 @@ func (i Insertion) Splice(e *Edits, columns, exprs []string) {
 	}
 	e.Insert(sel.Pos(), "SELECT *,"+values+" FROM (")
 	e.Insert(sel.End(), ")")
+}
+
+func quoteAll(names []string) string {
+	quoted := make([]string, len(names))
+	for k, name := range names {
+		quoted[k] = Quote(name)
+	}
+	return strings.Join(quoted, ",")
 }
 
 // SpliceOrFail gives an INSERT or UPDATE without an OR clause one.

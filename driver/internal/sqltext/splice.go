@@ -21,6 +21,35 @@ func (e *Edits) Replace(start, end int, text string) {
 // Insert puts text before the byte at pos.
 func (e *Edits) Insert(pos int, text string) { e.Replace(pos, pos, text) }
 
+// Put is Replace for a part that has edits: they go with it.
+func (e *Edits) Put(start, end int, text string) {
+	e.list = slices.DeleteFunc(e.list, func(x edit) bool { return x.start >= start && x.end <= end && x.end > start })
+	e.Replace(start, end, text)
+}
+
+// Clone returns a copy that later edits do not touch.
+func (e *Edits) Clone() Edits { return Edits{slices.Clone(e.list)} }
+
+// keep adds the edits of others between start and end that are not within one of e.
+func (e *Edits) keep(others Edits, start, end int) {
+	own := e.list
+	for _, x := range others.list {
+		within := func(y edit) bool { return x.start >= y.start && x.end <= y.end }
+		if x.start >= start && x.end <= end && !slices.ContainsFunc(own, within) {
+			e.list = append(e.list, x)
+		}
+	}
+}
+
+// within returns src[start:end] with the edits made.
+func (e *Edits) within(src string, start, end int) string {
+	for i := range e.list {
+		e.list[i].start -= start
+		e.list[i].end -= start
+	}
+	return e.Apply(src[start:end])
+}
+
 // Len returns the number of edits.
 func (e *Edits) Len() int { return len(e.list) }
 

@@ -78,6 +78,7 @@ const (
 	MentionsSequence                      // sqlite_sequence
 	MentionsIndexed                       // INDEXED BY
 	MentionsRowid                         // rowid, oid, _rowid_
+	MentionsHidden                        // a name of the driver's own, which begins with a control character
 )
 
 // Stmt is one statement, as far as its text tells. It is immutable.
@@ -253,7 +254,9 @@ func mentions(src string, i int) (m Mentions) {
 		}
 		w := src[t.start:t.end]
 		if t.kind == tokQuoted {
-			w = strings.Trim(w, "\"`[]'")
+			if w = strings.Trim(w, "\"`[]'"); w != "" && w[0] == 1 {
+				m |= MentionsHidden
+			}
 		}
 		switch len(w) {
 		case 3:
