@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"slices"
+
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/vtab"
@@ -43,7 +45,7 @@ func (c *conn) spliceInsert(ins sqltext.Insertion, ps *planning, e *sqltext.Edit
 		columns, exprs = append(columns, vtab.HiddenName(def)), append(exprs, call)
 	}
 	if !listed && (len(columns) > 0 || hasGenerated(def)) {
-		ins.NameColumns(e, writableNames(def))
+		ins.NameColumns(e, slices.Concat(writableNames(def), columns))
 	}
 	if len(columns) > 0 {
 		ins.Splice(e, columns, exprs)

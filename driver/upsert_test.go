@@ -190,6 +190,49 @@ var upsertScripts = map[string]string{
 		SELECT * FROM v;
 		DROP VIEW v;
 		SELECT * FROM t;`,
+	"triggers": `
+		CREATE TABLE log(n INTEGER PRIMARY KEY, what, x, y);
+		CREATE TABLE t(id INTEGER PRIMARY KEY, k TEXT UNIQUE, n INT, g AS (n*2));
+		CREATE TABLE stat(k PRIMARY KEY, n, m);
+		CREATE TRIGGER ti AFTER INSERT ON t BEGIN
+			INSERT INTO stat VALUES(new.k, 1, new.id) ON CONFLICT(k) DO UPDATE SET n=n+1, m=excluded.m||'+'||m;
+			INSERT INTO stat(k,n) VALUES('rows',0) ON CONFLICT(k) DO UPDATE SET n=(SELECT count(*) FROM t), m=(SELECT max(n) FROM t WHERE id<=new.id);
+		END;
+		CREATE TRIGGER tb BEFORE UPDATE ON t BEGIN INSERT INTO log(what,x,y) VALUES('before', old.n, new.n); END;
+		CREATE TRIGGER ta AFTER UPDATE ON t BEGIN INSERT INTO log(what,x,y) VALUES('after', old.g, new.g); END;
+		CREATE TRIGGER tk AFTER UPDATE OF k ON t BEGIN INSERT INTO log(what,x,y) VALUES('key', old.k, new.k); END;
+		INSERT INTO t(k,n) VALUES('a',1),('b',2);
+		INSERT INTO t(k,n) VALUES('a',10),('c',3),('b',20) ON CONFLICT(k) DO UPDATE SET n=n+excluded.n RETURNING id, k, n, g;
+		SELECT changes(), total_changes(), last_insert_rowid();
+		SELECT * FROM t; SELECT * FROM log; SELECT * FROM stat;
+		INSERT INTO t(k,n) VALUES('a',10) ON CONFLICT(k) DO UPDATE SET k='z' WHERE n>5 RETURNING *;
+		INSERT INTO t(k,n) VALUES('z',10),('q',3) ON CONFLICT(k) DO NOTHING RETURNING *;
+		INSERT INTO t(id,k,n) VALUES(1,'z',10),(9,'y',3) ON CONFLICT DO UPDATE SET n=excluded.g RETURNING id, excluded.n;
+		INSERT INTO t(id,k,n) VALUES(1,'z',10),(9,'y',3) ON CONFLICT DO UPDATE SET n=excluded.g RETURNING id, n, (SELECT count(*) FROM t);
+		SELECT * FROM t; SELECT * FROM log; SELECT * FROM stat;
+		UPDATE t SET n=(SELECT count(*) FROM log WHERE x<=t.n)+n;
+		SELECT * FROM t; SELECT * FROM log; SELECT * FROM stat;
+		CREATE TRIGGER tr AFTER UPDATE OF n ON t WHEN new.n<1000 BEGIN UPDATE t SET n=n+(SELECT count(*) FROM t u WHERE u.n>t.n) WHERE id<>new.id; END;
+		UPDATE t SET n=n+1;
+		SELECT * FROM t; SELECT count(*) FROM log;
+		CREATE TRIGGER tx BEFORE UPDATE ON t WHEN new.n%2 BEGIN SELECT raise(ignore); END;
+		INSERT INTO t(id,n) VALUES(1,5),(2,6) ON CONFLICT(id) DO UPDATE SET n=excluded.n;
+		SELECT changes();
+		SELECT * FROM t;
+		CREATE TABLE x(id INTEGER PRIMARY KEY, b TEXT);
+		CREATE TABLE y(c TEXT PRIMARY KEY, d);
+		CREATE TRIGGER xi AFTER INSERT ON x BEGIN INSERT INTO y VALUES('k',0) ON CONFLICT(c) DO UPDATE SET d=d+(new.id<'10')*10+(new.b<10)*100+(new.id='5')*1000 WHERE new.id<>'7'; END;
+		INSERT INTO y VALUES('k',0);
+		INSERT INTO x VALUES(5,'5'),(7,7),(9,9);
+		SELECT * FROM y;`,
+	"generated": `
+		CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b AS (a+1) UNIQUE, c AS (b||'c') STORED);
+		INSERT INTO t VALUES(1,1),(2,2);
+		INSERT INTO t VALUES(3,2) ON CONFLICT(b) DO UPDATE SET a=excluded.b*10;
+		INSERT INTO t VALUES(1,'7') ON CONFLICT(id) DO UPDATE SET a=typeof(excluded.a)||excluded.c;
+		INSERT INTO t VALUES(1,'7') ON CONFLICT(id) DO UPDATE SET b=1;
+		INSERT INTO t(a) VALUES(21),('22') ON CONFLICT(b) DO UPDATE SET a=length(c) RETURNING *;
+		SELECT * FROM t;`,
 	"update sees itself": `
 		CREATE TABLE t(id INTEGER PRIMARY KEY, n, k);
 		INSERT INTO t VALUES(1,1,'a'),(2,2,'b'),(3,3,'c');

@@ -77,8 +77,8 @@ func (i Insertion) NameColumns(e *Edits, columns []string) {
 	e.Insert(after, "("+quoteAll(columns)+")")
 }
 
-// Splice adds columns with the given expressions to what is inserted. NameColumns
-// comes before when the INSERT names none, unless it is DEFAULT VALUES.
+// Splice adds columns with the given expressions to what is inserted. When the
+// INSERT names none, NameColumns names all, these too.
 //
 // The rows of a VALUES list get the expressions appended; any other source is
 // wrapped, which keeps its order.
@@ -94,8 +94,6 @@ func (i Insertion) Splice(e *Edits, columns, exprs []string) {
 	}
 	if k := len(i.n.Columns); k > 0 {
 		e.Insert(i.n.Columns[k-1].End(), ","+names)
-	} else {
-		e.Insert(after, "("+names+")")
 	}
 	sel := i.n.Select
 	if v, ok := sel.Cores[0].(*ast.ValuesClause); ok && len(sel.Cores) == 1 && sel.With == nil {
