@@ -147,7 +147,7 @@ func (c *conn) build(p *piece) error {
 	if err != nil {
 		return c.sqliteError(context.Background(), err)
 	}
-	p.clause = p.Or == sqltext.OnAbort || p.Or == 0 && c.fails(p.Stmt, p.to, schema)
+	p.clause = p.Or == sqltext.OnAbort || c.fails(p.Stmt, p.to, schema)
 	p.finalize()
 	p.cols, p.labels, p.plain, p.names = nil, nil, nil, ps.names
 	p.usePlans(c.db, ps.plans)
@@ -286,7 +286,7 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema, ps *pla
 			return "", err
 		}
 	}
-	if s.Or == 0 && c.fails(s, to, schema) {
+	if c.fails(s, to, schema) {
 		s.SpliceOrFail(&e)
 	}
 	if clause, _, ok := returningOf(s, to, schema); ok {
@@ -298,7 +298,7 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema, ps *pla
 // fails reports that something may end a statement with FAIL that the statement
 // does not say itself.
 func (c *conn) fails(s *sqltext.Stmt, to place, schema *engine.Schema) bool {
-	return c.failsBySchema(s, to, schema) || c.failsByTrigger(s, to, schema)
+	return s.Or == 0 && c.failsBySchema(s, to, schema) || s.Or != sqltext.OnFail && c.failsByTrigger(s, to, schema)
 }
 
 // failsBySchema reports that a constraint of the statement's table says ON

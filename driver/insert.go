@@ -36,9 +36,10 @@ func (c *conn) spliceInsert(ins sqltext.Insertion, ps *planning, e *sqltext.Edit
 	if listed && info.Defaults != nil { // else all columns are given that can be
 		columns, exprs = missingDefaults(info, given)
 	}
-	if ins.Upsert() && !ps.plain {
+	abort := ps.trigger != "" && ins.Or() == sqltext.OnAbort && hasClauses(info)
+	if (ins.Upsert() || abort) && !ps.plain {
 		ps.number(e)
-		call, err := c.planUpsert(ins, def, *e, ps)
+		call, err := c.planUpsert(ins, def, *e, ps, abort)
 		if err != nil {
 			return err
 		}
@@ -55,6 +56,14 @@ func (c *conn) spliceInsert(ins sqltext.Insertion, ps *planning, e *sqltext.Edit
 	}
 	return nil
 }
+
+// hasClauses reports that a constraint of a table has an ON CONFLICT clause, which
+// OR ABORT overrules.
+func hasClauses(info *vtab.TableInfo) bool {
+	return info.Key != vtab.Default || slices.ContainsFunc(info.NotNull, isClause) || slices.ContainsFunc(info.Indexes, isClause)
+}
+
+func isClause(mode vtab.Conflict) bool { return mode != vtab.Default }
 
 // storeTable returns the table of the store that a name means in a text, nil for a
 // view and for what is elsewhere. Triggers of the store do not see what temp has.

@@ -16,6 +16,7 @@ type names struct {
 	temp     map[string]bool // "table:name", name in lower case
 	carried  []*tempTrigger  // triggers of temp on tables of the store
 	firings  *vtab.Triggers  // the same for the bridge, nil without any
+	fails    bool            // one of them may end a statement with FAIL
 	triggers bool            // temp has triggers, so a write to temp may write anything
 	files    []string        // attached by the user, in the order of resolution
 	catalog  map[string]bool // tables and views of the attached catalog, read once

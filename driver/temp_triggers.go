@@ -208,12 +208,13 @@ func (c *conn) showTemp() error {
 	}
 	if len(c.names.carried) == 0 {
 		if c.names.firings != nil || c.firing {
-			c.names.firings, c.firing = nil, false
+			c.names.firings, c.names.fails, c.firing = nil, false, false
 			c.db.SetTempTriggers(nil)
 		}
 		c.shownTemp = shownTemp{c.mirror.schema, c.names.gen}
 		return nil
 	}
+	c.names.fails = false
 	firings := new(vtab.Triggers)
 	var left []*tempTrigger
 	for _, t := range c.names.carried {
@@ -242,6 +243,7 @@ func (c *conn) showTemp() error {
 			c.tempChanged()
 		}
 		firings.Add(t.table, made.trigger)
+		c.names.fails = c.names.fails || made.fails
 		left = append(left, t)
 	}
 	c.names.carried, c.names.firings, c.firing = left, firings, true

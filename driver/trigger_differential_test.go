@@ -228,7 +228,10 @@ func (p *triggerProgram) table(k int) pairText {
 	case 0, 1, 2:
 		defs = append(defs, "id INTEGER PRIMARY KEY"+p.clause()+p.one("", "", "", " AUTOINCREMENT"))
 		t.columns, t.id, t.unique = []string{"id"}, true, []string{"id"}
-	case 3:
+	case 3: // rows are gone through in another order there, so few
+		if !p.in(4) {
+			break
+		}
 		defs = append(defs, "id INTEGER")
 		t.columns, t.unique = []string{"id"}, []string{"id"}
 		tail = ", PRIMARY KEY(id)) WITHOUT ROWID"
@@ -350,6 +353,7 @@ func (p *triggerProgram) insert(t *triggerTable, scope []string) string {
 		}
 		return strings.Join(values, ",")
 	}
+	conflict := p.upsert(t, scope)
 	if p.in(4) {
 		from := p.any()
 		order := make([]string, len(columns))
@@ -357,13 +361,32 @@ func (p *triggerProgram) insert(t *triggerTable, scope []string) string {
 			order[i] = fmt.Sprint(i + 1)
 		}
 		return into + "SELECT " + row(append(append([]string(nil), scope...), from.columns...)) + " FROM " + from.name +
-			" WHERE " + p.condition(from.columns, scope) + " ORDER BY " + strings.Join(order, ",")
+			" WHERE " + p.condition(from.columns, scope) + " ORDER BY " + strings.Join(order, ",") + conflict
 	}
 	text := into + "VALUES(" + row(scope) + ")"
 	for range p.n(3) {
 		text += ",(" + row(scope) + ")"
 	}
-	return text
+	return text + conflict
+}
+
+// upsert draws ON CONFLICT clauses, or none.
+func (p *triggerProgram) upsert(t *triggerTable, scope []string) string {
+	if !p.in(4) {
+		return ""
+	}
+	target := ""
+	if len(t.unique) > 0 && !p.in(4) {
+		target = "(" + p.one(t.unique...) + ")"
+	}
+	if p.in(4) {
+		return " ON CONFLICT" + target + " DO NOTHING"
+	}
+	values := append([]string(nil), scope...)
+	for _, c := range t.columns {
+		values = append(values, "excluded."+c, t.name+"."+c, c)
+	}
+	return " ON CONFLICT" + target + " DO UPDATE SET " + p.one(t.columns...) + "=" + p.value(values) + "," + p.one(t.columns...) + "=" + p.value(values)
 }
 
 func (p *triggerProgram) update(t *triggerTable, scope []string) string {

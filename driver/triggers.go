@@ -155,7 +155,7 @@ func (c *conn) failsByTrigger(s *sqltext.Stmt, to place, schema *engine.Schema) 
 		return false
 	}
 	on, err := c.sh.tables.triggersOf(schema)
-	return err == nil && on.fails && on.triggers.On(o.Table.ID)
+	return err == nil && (on.fails && on.triggers.On(o.Table.ID) || c.names.fails && c.names.firings.On(o.Table.ID))
 }
 
 // keepsRows reports that the running statement ended with FAIL: what it did stays.

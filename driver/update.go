@@ -27,11 +27,16 @@ func (c *conn) delaySets(ps *planning, e *sqltext.Edits) error {
 }
 
 func (c *conn) delaySet(u sqltext.Updating, def *engine.TableDef, e *sqltext.Edits, ps *planning) error {
-	reads := u.Reads()
-	if reads == 0 {
+	info, err := c.sh.tables.info(def)
+	if err != nil {
+		return err
+	}
+	reads, abort := u.Reads(), ps.trigger != "" && u.Or() == sqltext.OnAbort && hasClauses(info)
+	if reads == 0 && !abort {
 		return nil
 	}
 	late, err := c.changesUnderway(u, def, ps)
+	late = late || abort
 	if err != nil || !late && reads&sqltext.SetSelects == 0 {
 		return err
 	}
@@ -56,7 +61,7 @@ func (c *conn) delaySet(u sqltext.Updating, def *engine.TableDef, e *sqltext.Edi
 		return err
 	}
 	plan := vtab.NewPlan()
-	plan.Set = list
+	plan.Set, plan.Abort = list, abort
 	call, err := c.made(ps, plan, n.Args)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 )
 
 // planUpsert makes a plan of the ON CONFLICT clauses of an INSERT and returns the
-// expression that is its value for a row.
-func (c *conn) planUpsert(ins sqltext.Insertion, def *engine.TableDef, base sqltext.Edits, ps *planning) (string, error) {
+// expression that is its value for a row. abort: the INSERT says OR ABORT, in a trigger.
+func (c *conn) planUpsert(ins sqltext.Insertion, def *engine.TableDef, base sqltext.Edits, ps *planning, abort bool) (string, error) {
 	n := c.nesting(ps, def, base)
 	clauses, err := ins.Clauses(n)
 	if err != nil {
@@ -24,6 +24,7 @@ func (c *conn) planUpsert(ins sqltext.Insertion, def *engine.TableDef, base sqlt
 		return "", err
 	}
 	plan := vtab.NewPlan()
+	plan.Abort = abort
 	for _, clause := range clauses {
 		u := vtab.Upsert{Any: clause.Target == ""}
 		if !u.Any {

@@ -42,6 +42,9 @@ type Plan struct {
 	Upserts []Upsert
 	// Set, of an UPDATE, is evaluated for each row as it is when its turn comes.
 	Set *SetList `json:",omitempty"`
+	// Abort says that the statement was written with OR ABORT, which looks like no
+	// clause to xUpdate.
+	Abort bool `json:",omitempty"`
 	// Trigger is the name of the trigger whose body the plan is of.
 	Trigger string `json:",omitempty"`
 
@@ -303,6 +306,9 @@ func (ch *change) takePlan(arg uintptr) error {
 		return errorf(lib.SQLITE_INTERNAL, "table %s: a row without its plan", ch.def.Name)
 	}
 	ch.plan = p.known[uint32(h.Int())]
+	if ch.plan.Abort && ch.mode == Default && !ch.c.clauseKnown {
+		ch.mode = Abort
+	}
 	if k := int(h.Int()>>handleShift) - 1; k >= 0 {
 		if k >= len(p.captures) || p.captures[k].plan != ch.plan.id {
 			return errorf(lib.SQLITE_INTERNAL, "table %s: the values of a row's plan are gone", ch.def.Name)

@@ -54,6 +54,7 @@ func (ch *change) afterInsert() error {
 	if !ch.def.WithoutRowid {
 		ch.c.SetLastInsertRowid(ch.rowid)
 	}
+	ch.stored = true
 	now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 	return ch.fireAfter(OnInsert, nil, &now, nil, ch.mode)
 }

@@ -56,7 +56,11 @@ func (ch *change) insert(args []uintptr) error {
 	}
 	err := ch.insertChecked(auto)
 	if err != nil && !errors.Is(err, errSkip) && (undo || len(ch.rivals) > 0 || ch.def.OnFull == engine.OnFullDropOldest) {
-		ch.c.takeBack(tx, mark, err)
+		if ch.stored {
+			ch.c.takeBack(tx, mark, err)
+		} else if ch.c.tx == tx {
+			tx.RollbackTo(mark)
+		}
 	}
 	return err
 }

@@ -110,6 +110,7 @@ type change struct {
 	rivals   []int64
 	rowid    int64
 	inserted bool
+	stored   bool // INSERT: the row is there, and triggers after it may run
 	planned
 }
 
@@ -126,7 +127,7 @@ func (c *Conn) takeChange(t *table, tls *libc.TLS, mode Conflict) *change {
 	case mode == Abort: // SQLite's default; an explicit OR ABORT looks the same
 		mode = Default
 	}
-	ch.t, ch.c, ch.tls, ch.mode, ch.inserted, ch.updated = t, c, tls, mode, false, false
+	ch.t, ch.c, ch.tls, ch.mode, ch.inserted, ch.stored, ch.updated = t, c, tls, mode, false, false, false
 	ch.rivals = ch.rivals[:0]
 	return ch
 }

@@ -52,6 +52,14 @@ type Insertion struct {
 // Target returns the name of the table.
 func (i Insertion) Target() Name { return nameOf(i.n.Table) }
 
+// Or returns the OR clause.
+func (i Insertion) Or() Conflict {
+	if i.n.Replace {
+		return OnReplace
+	}
+	return conflicts[i.n.OrConflict]
+}
+
 // Upsert reports whether it has an ON CONFLICT clause.
 func (i Insertion) Upsert() bool { return len(i.n.Upserts) > 0 }
 
@@ -114,12 +122,26 @@ func quoteAll(names []string) string {
 	return strings.Join(quoted, ",")
 }
 
-// SpliceOrFail gives an INSERT or UPDATE without an OR clause one.
+// SpliceOrFail makes OR FAIL the OR clause of an INSERT or UPDATE.
 func (s *Stmt) SpliceOrFail(e *Edits) {
+	var with *ast.With
 	switch n := s.node.(type) {
 	case *ast.InsertStmt:
-		e.Insert(strings.LastIndex(strings.ToUpper(s.Text[:n.Table.Pos()]), "INTO"), "OR FAIL ")
+		with = n.With
 	case *ast.UpdateStmt:
-		e.Insert(n.Table.Pos(), "OR FAIL ")
+		with = n.With
+	}
+	verb := next(s.Text, 0)
+	if with != nil {
+		verb = next(s.Text, with.End())
+	}
+	after := next(s.Text, verb.end)
+	switch {
+	case verb.is(s.Text, "REPLACE"):
+		e.Replace(verb.start, verb.end, "INSERT OR FAIL")
+	case after.is(s.Text, "OR"):
+		e.Replace(after.start, next(s.Text, after.end).end, "OR FAIL")
+	default:
+		e.Insert(after.start, "OR FAIL ")
 	}
 }
