@@ -86,8 +86,6 @@ func (a *alteration) refuse() error {
 	switch {
 	case what.Action == sqltext.RenameTable && strings.HasPrefix(fold(what.NewName), "tidemark_"):
 		return newError("", ErrGeneric, "object name reserved for internal use: %s", what.NewName)
-	case what.Generated:
-		return refuse("generated column "+what.Column, "a view can compute it")
 	case what.Action == sqltext.AddColumn && len(visibleColumns(a.target)) >= maxColumns:
 		return newError("", ErrGeneric, "too many columns on %s: at most %d", a.target.Name, maxColumns)
 	case what.Action == sqltext.AddColumn && len(a.target.Columns) >= maxPlaces:
@@ -343,6 +341,9 @@ func (c *conn) afterAlter(ctx context.Context, st *sqltext.Stmt, before *engine.
 	case sqltext.AddCheck:
 		return c.checkRowsBy(ctx, now, "("+what.Check+"\n) IS FALSE", newError("", ErrConstraint, "constraint failed"))
 	case sqltext.AddColumn:
+		if err := c.fillGenerated(ctx, was, now); err != nil {
+			return err
+		}
 		return c.checkAdded(ctx, now)
 	}
 	return nil

@@ -229,6 +229,9 @@ func (c *conn) applyDDL(ctx context.Context, p *piece, b *binder) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
+	if replace, create, ok := computedIndex(changes); ok {
+		return c.createComputed(ctx, replace, create)
+	}
 	if err := c.change(ctx, changes); err != nil {
 		return err
 	}
@@ -316,13 +319,6 @@ func refuseDDL(s *sqltext.Stmt, schema *engine.Schema) error {
 		}
 		if n := s.ColumnCount(); n > maxColumns {
 			return newError("", ErrGeneric, "too many columns on %s: %d, at most %d", s.Target.Name, n, maxColumns)
-		}
-	case sqltext.CreateIndex:
-		switch s.IndexFlaw() {
-		case "partial":
-			return refuse("a partial index", "an index without WHERE works")
-		case "expression":
-			return refuse("an index on an expression", "an index on a column works")
 		}
 	case sqltext.CreateTrigger:
 		if err := refuseHidden(s.Trigger()); err != nil {

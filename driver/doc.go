@@ -370,7 +370,10 @@ Few things differ from SQLite's:
     them from the base, and all of the log behind it.
   - A backup refuses while an index segment that it needs is damaged or missing: a
     job of kind index helps, and of one that only a branch point has, deleting that.
-  - UPSERT, ALTER TABLE and partial and expression indexes are refused by name.
+  - UPSERT is refused by name.
+  - An index on an expression, and one with WHERE, keeps what it says unique; reads
+    do not use it. ADD COLUMN of a generated column, and CREATE INDEX of such an
+    index, write every row of the table anew, and fail where an expression does.
   - An UPDATE whose expressions read the same table by a subquery, or columns
     that an action of its foreign keys to itself changes, sees the state before
     the statement; SQLite sees its own earlier row updates.

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"context"
+
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
 	"github.com/tidemarkdb/tidemark/vtab"
@@ -95,3 +97,32 @@ func (c *conn) checkGenerated(p *piece, schema *engine.Schema) error {
 		return err
 	})
 }
+
+// fillGenerated computes a generated column that ALTER TABLE has added in the rows
+// that the table has, and tests what SQLite would.
+func (c *conn) fillGenerated(ctx context.Context, was, now *engine.TableDef) error {
+	k := len(now.Columns) - 1
+	if len(now.Columns) == len(was.Columns) || !isGenerated(&now.Columns[k]) || !c.hasRows(now) {
+		return nil
+	}
+	info, err := c.sh.tables.info(now)
+	if err != nil {
+		return err
+	}
+	if err := c.backfill(ctx, now, []int{k}, info.Expressions[k:k+1]); err != nil {
+		return c.sqliteError(ctx, err)
+	}
+	col := &now.Columns[k]
+	if col.NotNull {
+		if err := c.checkRowsBy(ctx, now, sqltext.Quote(col.Name)+" IS NULL", newError("", ErrGeneric, "NOT NULL constraint failed")); err != nil {
+			return err
+		}
+	}
+	if types := strictTypes[fold(baseType(col.DeclType))]; now.Strict && types != "" {
+		return c.checkRowsBy(ctx, now, "typeof("+sqltext.Quote(col.Name)+") NOT IN ('null',"+types+")", newError("", ErrConstraintDatatype, "constraint failed"))
+	}
+	return nil
+}
+
+// strictTypes are the classes of values that columns of STRICT tables hold, by type.
+var strictTypes = map[string]string{"int": "'integer'", "integer": "'integer'", "real": "'real'", "text": "'text'", "blob": "'blob'"}

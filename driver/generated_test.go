@@ -89,6 +89,14 @@ var generatedScripts = map[string]string{
 		CREATE TABLE p(a, b, k AS (a||b) STORED UNIQUE); CREATE TABLE c(x, r AS (x||'2') REFERENCES p(k), q REFERENCES p(k) ON UPDATE CASCADE ON DELETE SET NULL, up AS (upper(q)));
 		INSERT INTO p VALUES(1,2),(3,2); INSERT INTO c VALUES(1,'32'); INSERT INTO c VALUES(7,NULL);
 		UPDATE p SET a=5 WHERE a=3; SELECT * FROM c; UPDATE p SET a=9 WHERE a=1; DELETE FROM p WHERE a=5; SELECT * FROM c; SELECT * FROM p`,
+	"triggers": `
+		CREATE TABLE t(id INTEGER PRIMARY KEY, a, g AS (a*2), h AS (g+1) STORED); CREATE TABLE log(w, a, g, h, og);
+		CREATE TRIGGER bi BEFORE INSERT ON t BEGIN INSERT INTO log VALUES('bi', new.a, new.g, new.h, NULL); END;
+		CREATE TRIGGER ai AFTER INSERT ON t BEGIN INSERT INTO log VALUES('ai', new.a, new.g, new.h, NULL); END;
+		CREATE TRIGGER au AFTER UPDATE ON t WHEN new.g<>old.g BEGIN INSERT INTO log VALUES('au', new.a, new.g, new.h, old.g); END;
+		CREATE TRIGGER ug AFTER UPDATE OF g ON t BEGIN INSERT INTO log VALUES('ug', new.a, new.g, new.h, old.g); END;
+		CREATE TRIGGER ad AFTER DELETE ON t BEGIN INSERT INTO log VALUES('ad', old.a, old.g, old.h, NULL); END;
+		INSERT INTO t(a) VALUES(1),('x'),(3) RETURNING id, h; UPDATE t SET a=a+1; UPDATE t SET id=id+10; DELETE FROM t WHERE h>5 RETURNING g; SELECT * FROM log; SELECT * FROM t`,
 	"views and temp": `
 		CREATE TABLE t(a, b AS (a*2)); CREATE VIEW v AS SELECT * FROM t;
 		CREATE TRIGGER i INSTEAD OF INSERT ON v BEGIN INSERT INTO t VALUES(new.a); UPDATE t SET a=a+1; END;
@@ -126,7 +134,7 @@ func TestGeneratedDifferential(t *testing.T) {
 			case 2:
 				text = "INSERT " + or + "INTO t(b,a) SELECT a+" + n(9) + ", b FROM t WHERE id<" + n(20) + " ORDER BY id"
 			case 3, 4:
-				text = "UPDATE " + or + "t SET " + pick("a=a+1", "b="+n(12), "id=id+40, a="+n(12), "a=b, b=a", "b=b") + " WHERE " + pick("id>"+n(30), "s<"+n(20), "t>'5'", "n IS NULL")
+				text = "UPDATE t SET " + pick("a=a+1", "b="+n(12), "id=id+40, a="+n(12), "a=b, b=a", "b=b") + " WHERE " + pick("+id>"+n(30), "+s<"+n(20), "+t>'5'", "+n IS NULL")
 			case 5:
 				text = "DELETE FROM t WHERE " + pick("id%5="+n(5), "s="+n(20), "t='"+n(20)+"-"+n(20)+"'")
 			}
@@ -141,4 +149,20 @@ func TestGeneratedDifferential(t *testing.T) {
 			}
 		}
 	}
+}
+
+// ADD COLUMN computes a generated column of the rows there are.
+func TestAddGeneratedColumn(t *testing.T) {
+	compareAltered(t, newOracle(t), newSubject(t), `
+		CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT); INSERT INTO t VALUES(1,1,'x'),(2,2,NULL),(3,3,'z');
+		ALTER TABLE t ADD COLUMN g INT AS (a*2); SELECT * FROM t; SELECT id FROM t WHERE g>2 ORDER BY g DESC;
+		ALTER TABLE t ADD COLUMN h TEXT GENERATED ALWAYS AS (b||'-'||g) VIRTUAL COLLATE NOCASE CHECK(h<>'q'); SELECT *, h='X-2' FROM t;
+		ALTER TABLE t ADD COLUMN s AS (a) STORED; ALTER TABLE t ADD COLUMN n AS (b) NOT NULL; ALTER TABLE t ADD COLUMN c AS (a) CHECK(c<3); ALTER TABLE t ADD COLUMN u AS (a) UNIQUE;
+		ALTER TABLE t ADD COLUMN p INT DEFAULT 7; ALTER TABLE t ADD COLUMN q AS (p+g) NOT NULL; SELECT * FROM t;
+		INSERT INTO t VALUES(4,4,'w',40); INSERT INTO t(a) VALUES(5); INSERT INTO t(g) VALUES(1); UPDATE t SET p=1, b='B' WHERE id<3; SELECT * FROM t;
+		CREATE UNIQUE INDEX i ON t(q, lower(h)); INSERT INTO t VALUES(9,4,'W',40); ALTER TABLE t RENAME COLUMN b TO bb; ALTER TABLE t DROP COLUMN p; ALTER TABLE t RENAME TO tt;
+		SELECT sql FROM sqlite_master; INSERT INTO tt VALUES(10,4,'W',40); INSERT INTO tt VALUES(10,6,'W',1); SELECT * FROM tt; DROP INDEX i; ALTER TABLE tt DROP COLUMN q; ALTER TABLE tt DROP COLUMN h; SELECT * FROM tt; INSERT INTO tt VALUES(11,7,'v',3); SELECT * FROM tt;
+		BEGIN; ALTER TABLE tt ADD COLUMN z AS (a||bb); UPDATE tt SET a=0; SELECT z FROM tt; ROLLBACK; SELECT * FROM tt; ALTER TABLE tt ADD COLUMN z AS (id+0); SELECT * FROM tt;
+		CREATE TABLE e(a); ALTER TABLE e ADD COLUMN s AS (a||1) STORED; INSERT INTO e VALUES(1); SELECT * FROM e;
+		CREATE TABLE st(a INT, b TEXT) STRICT; INSERT INTO st VALUES(1,'x'); ALTER TABLE st ADD COLUMN c INT AS (b); ALTER TABLE st ADD COLUMN c INT AS (a+1); ALTER TABLE st ADD COLUMN d TEXT AS (a); SELECT *, typeof(d) FROM st`)
 }

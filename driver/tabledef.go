@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 	"github.com/tidemarkdb/tidemark/engine"
@@ -204,7 +205,8 @@ func (s *shadow) indexDefs(def *engine.TableDef) error {
 	return nil
 }
 
-// indexDef reads the key of an index off the shadow.
+// indexDef reads the key of an index off the shadow. To def, which is the caller's
+// own, it adds a column for each expression.
 func (s *shadow) indexDef(def *engine.TableDef, name string) (*engine.IndexDef, error) {
 	list, err := s.db.Query(`SELECT cid, "desc", coll FROM pragma_index_xinfo(?1, 'main') WHERE "key" ORDER BY seqno`, row.TextValue(name))
 	if err != nil {
@@ -212,15 +214,15 @@ func (s *shadow) indexDef(def *engine.TableDef, name string) (*engine.IndexDef, 
 	}
 	ix := &engine.IndexDef{Name: name}
 	at := visibleColumns(def)
-	for _, r := range list {
-		term := engine.IndexColumn{Column: int(r[0].Int()), Desc: r[1].Int() != 0}
-		if term.Column == -1 {
+	for i, r := range list {
+		term := engine.IndexColumn{Desc: r[1].Int() != 0}
+		switch cid := int(r[0].Int()); {
+		case cid >= 0:
+			term.Column = at[cid]
+		case cid == termRowid && def.RowidAlias >= 0:
 			term.Column = def.RowidAlias
-		} else if term.Column >= 0 && term.Column < len(at) {
-			term.Column = at[term.Column]
-		}
-		if term.Column < 0 {
-			return nil, refuse("an index on the rowid", "give the table an INTEGER PRIMARY KEY")
+		default:
+			term.Column = addComputed(def, ix, strconv.Itoa(i+1))
 		}
 		if term.Collation, err = collation(r[2].Bytes()); err != nil {
 			return nil, err
@@ -252,17 +254,30 @@ func (s *shadow) createdIndex(st *sqltext.Stmt, schema *engine.Schema) ([]engine
 	if o == nil || o.Table == nil {
 		return nil, newError("", ErrInternal, "shadow: index %s on %s", st.Target.Name, st.On().Name)
 	}
-	list, err := s.db.Query(`SELECT name, "unique" FROM pragma_index_list(?1, 'main') WHERE name = ?2 COLLATE NOCASE`, row.TextValue(o.Name), row.TextValue(st.Target.Name))
+	list, err := s.db.Query(`SELECT name, "unique", partial FROM pragma_index_list(?1, 'main') WHERE name = ?2 COLLATE NOCASE`, row.TextValue(o.Name), row.TextValue(st.Target.Name))
 	if err != nil || len(list) != 1 {
 		return nil, errors.Join(newError("", ErrInternal, "shadow: index %s is missing", st.Target.Name), err)
 	}
-	ix, err := s.indexDef(o.Table, list[0][0].Bytes())
+	def := *o.Table
+	ix, err := s.indexDef(&def, list[0][0].Bytes())
 	if err != nil {
 		return nil, err
 	}
+	if list[0][2].Int() != 0 {
+		ix.Where = addComputed(&def, ix, "where") + 1
+	}
 	ix.Unique, ix.Origin, ix.SQL = list[0][1].Int() != 0, "c", text
 	s.noteObject(shadowObject{"index:" + fold(ix.Name), text, "table:" + fold(o.Name)})
-	return []engine.Change{engine.CreateIndex{Table: o.Table.ID, Index: ix}}, nil
+	create := engine.CreateIndex{Table: o.Table.ID, Index: ix}
+	if len(def.Columns) > maxPlaces {
+		e := newError("", ErrGeneric, "too many indexes on expressions were made and dropped on %s: at most %d", def.Name, maxPlaces)
+		e.Hint = "CREATE TABLE … AS SELECT writes its rows anew"
+		return nil, e
+	}
+	if len(def.Columns) > len(o.Table.Columns) {
+		return []engine.Change{engine.ReplaceTable{Def: &def}, create}, nil
+	}
+	return []engine.Change{create}, nil
 }
 
 func (s *shadow) createdObject(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Change, error) {
@@ -296,7 +311,7 @@ func (s *shadow) dropped(st *sqltext.Stmt, schema *engine.Schema) ([]engine.Chan
 	case sqltext.DropIndex:
 		if def, ix := findIndex(schema, name); ix != nil {
 			s.noteDrop("index:" + fold(name))
-			return []engine.Change{engine.DropIndex{Table: def.ID, Index: ix.ID}}, nil
+			return withoutIndex(def, ix), nil
 		}
 	case sqltext.DropView:
 		if findObject(schema, name) != nil {

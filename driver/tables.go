@@ -133,7 +133,9 @@ func describeTable(def *engine.TableDef) (*vtab.TableInfo, error) {
 			info.NotNull = notNull
 		}
 	}
-	info.Expressions = expressions(def, t, at)
+	if info.Expressions, err = indexExpressions(def, expressions(def, t, at)); err != nil {
+		return nil, err
+	}
 	info.Indexes = indexConflicts(def, t.Keys)
 	info.References, err = references(def, t.References)
 	return info, err

@@ -83,7 +83,8 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// UniqueError refuses a unique index over rows that are equal in it.
+// UniqueError refuses a unique index over rows that are equal in it. Columns is
+// empty if the index has expressions.
 type UniqueError struct {
 	Table   string
 	Index   string
@@ -92,6 +93,9 @@ type UniqueError struct {
 
 // Error uses SQLite's wording.
 func (e *UniqueError) Error() string {
+	if len(e.Columns) == 0 {
+		return "UNIQUE constraint failed: index '" + strings.ReplaceAll(e.Index, "'", "''") + "'"
+	}
 	cols := make([]string, len(e.Columns))
 	for i, c := range e.Columns {
 		cols[i] = e.Table + "." + c

@@ -15,10 +15,15 @@ var (
 	ErrBadIndex = errors.New("engine: index disagrees with the rows")
 )
 
-// newUniqueError names the columns of the index.
+// newUniqueError names the columns of the index, or the index if it has
+// expressions.
 func newUniqueError(def *TableDef, ix *IndexDef) *UniqueError {
 	e := &UniqueError{Table: def.Name, Index: ix.Name}
 	for _, c := range ix.Columns {
+		if def.Columns[c.Column].Kind == ColumnComputed {
+			e.Columns = nil
+			return e
+		}
 		e.Columns = append(e.Columns, def.Columns[c.Column].Name)
 	}
 	return e

@@ -137,7 +137,8 @@ func (ch *change) compute(set []bool, moved bool) error {
 	return ch.notNull(set, true)
 }
 
-// computeGenerated is compute without the constraints.
+// computeGenerated is compute without the NOT NULL of generated columns: BEFORE
+// triggers see their values.
 func (ch *change) computeGenerated(set []bool, moved bool) error {
 	levels := ch.t.computed.generated
 	for i := range levels {

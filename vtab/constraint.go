@@ -216,6 +216,11 @@ func (ch *change) notUnique(action Conflict, ix *engine.IndexDef) error {
 	if ix.Origin == "pk" {
 		code = lib.SQLITE_CONSTRAINT_PRIMARYKEY
 	}
+	for _, ic := range ix.Columns {
+		if ch.def.Columns[ic.Column].Kind == engine.ColumnComputed {
+			return violation(action, code, "UNIQUE constraint failed: index '%s'", strings.ReplaceAll(ix.Name, "'", "''"))
+		}
+	}
 	var b strings.Builder
 	for i, ic := range ix.Columns {
 		if i > 0 {

@@ -64,34 +64,6 @@ func (s *Stmt) ColumnCount() int {
 	return 0
 }
 
-// IndexFlaw says what of a CREATE INDEX is more than a list of columns: "partial"
-// or "expression", or "" for nothing.
-func (s *Stmt) IndexFlaw() string {
-	n, ok := s.node.(*ast.CreateIndexStmt)
-	if !ok {
-		return ""
-	}
-	if n.Where != nil {
-		return "partial"
-	}
-	for _, term := range n.Columns {
-		e := term.Expr
-		if c, ok := e.(*ast.CollateExpr); ok {
-			e = c.X
-		}
-		switch x := e.(type) {
-		case *ast.Ident:
-		case *ast.Literal:
-			if x.Kind != ast.LitString {
-				return "expression"
-			}
-		default:
-			return "expression"
-		}
-	}
-	return ""
-}
-
 // Tail returns the text from the object's own name on, up to the end of the
 // statement: what SQLite keeps of a CREATE after its first words.
 func (s *Stmt) Tail() string {
