@@ -158,7 +158,7 @@ func TestImportWithoutNames(t *testing.T) {
 
 // A store that an import made goes with an import that fails.
 func TestFailedImportLeavesNoStore(t *testing.T) {
-	refused := makeFile(t, "CREATE TABLE a(x COLLATE mine); INSERT INTO a VALUES(1)")
+	refused := makeFile(t, "CREATE TABLE tidemark_a(x)")
 	for name, file := range map[string]string{
 		"csv": writeFile(t, "x.csv", "a,b\n1\n"), "sql": writeFile(t, "x.sql", "CREATE TABLE t(a); SELECT nope"), "db": makeFile(t, "CREATE TABLE a(x)"), "refused": refused,
 	} {
