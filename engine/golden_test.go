@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/vfs"
 )
 
@@ -47,6 +48,8 @@ func TestGoldenStore(t *testing.T) {
 	t.Run("three shards", func(t *testing.T) { goldenStore(t, "store-shards-1", 3, goldenRows) })
 	t.Run("keys, one shard", func(t *testing.T) { goldenStore(t, "store-keys-1", 1, goldenKeys) })
 	t.Run("keys, three shards", func(t *testing.T) { goldenStore(t, "store-keys-shards-1", 3, goldenKeys) })
+	t.Run("altered, one shard", func(t *testing.T) { goldenStore(t, "store-altered-1", 1, goldenAltered) })
+	t.Run("altered, three shards", func(t *testing.T) { goldenStore(t, "store-altered-shards-1", 3, goldenAltered) })
 }
 
 func goldenStore(t *testing.T, name string, shards int, write func(*testing.T, Options)) {
@@ -130,6 +133,69 @@ func goldenKeys(t *testing.T, o Options) {
 			put("t", int64(n%7), n, "in memory"))))
 	}
 	wait(t, s, update(t, s, remove("k", 2)))
+	must(t, s.Close())
+}
+
+// goldenAltered has tables whose records end early, with values for what they lack, with
+// dropped and computed columns and partial indexes, and a view and a trigger that were
+// replaced; half of it is in a base.
+func goldenAltered(t *testing.T, o Options) {
+	s, err := Open(t.Context(), o)
+	must(t, err)
+	alter := func(name string, change func(*TableDef)) {
+		wait(t, s, update(t, s, func(tx *Tx) error {
+			def := *tx.Schema().Lookup(name).Table
+			def.Columns, def.Indexes = slices.Clone(def.Columns), slices.Clone(def.Indexes)
+			change(&def)
+			return tx.Apply(ReplaceTable{Def: &def})
+		}))
+	}
+	fill := func(from int) {
+		for n := from; n < from+6; n++ {
+			vals := []any{n, fmt.Sprintf("golden %d", n), n % 2, nil, n * 10}
+			for _, name := range []string{"t", "k"} {
+				width := 2
+				if def := s.Head().Schema().Lookup(name).Table; from > 0 {
+					width = len(def.Columns)
+				}
+				wait(t, s, update(t, s, put(name, int64(n), vals[:width]...)))
+			}
+		}
+	}
+	wait(t, s, update(t, s, all(createTable("t"), createKeys("k", 2),
+		func(tx *Tx) error {
+			for _, object := range []Object{
+				{Kind: KindView, Name: "v", TblName: "v", SQL: "CREATE VIEW v AS SELECT 1"},
+				{Kind: KindTrigger, Name: "tr", TblName: "v", SQL: "CREATE TRIGGER tr …"},
+			} {
+				if err := tx.Apply(CreateObject{Object: object}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})))
+	fill(0)
+	for _, name := range []string{"t", "k"} {
+		alter(name, func(def *TableDef) {
+			def.Columns = append(def.Columns, Column{ID: 3, Name: "where", Affinity: row.AffBlob, Kind: ColumnComputed, Missing: row.IntValue(1)},
+				Column{ID: 4, Name: "gone", Affinity: row.AffText, Missing: row.TextValue("missing")})
+			ix := testIndex(name+"_part", name == "k", 0)
+			ix.Where = 3
+			def.Indexes = append(def.Indexes, ix)
+		})
+		alter(name, func(def *TableDef) {
+			def.Columns[3].Kind, def.Columns[3].Missing = ColumnDropped, row.Value{}
+			def.Columns = append(def.Columns, Column{ID: 5, Name: "stored", Affinity: row.AffReal, Kind: ColumnStored, Missing: row.RealValue(0.5)})
+			def.Indexes = append(def.Indexes, testIndex(name+"_real", false, 4))
+		})
+	}
+	must(t, s.Compact(t.Context(), nil))
+	fill(4)
+	wait(t, s, update(t, s, func(tx *Tx) error {
+		now := Object{Kind: KindTrigger, Name: "tr", TblName: "v", SQL: "CREATE TRIGGER tr … on another table"}
+		return tx.Apply(ReplaceObject{Kind: KindTrigger, Name: "tr", Object: now})
+	}))
+	wait(t, s, update(t, s, remove("k", 1)))
 	must(t, s.Close())
 }
 

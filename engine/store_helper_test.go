@@ -272,7 +272,11 @@ func dumpOf(s *Schema, table func(TableID) *Table) string {
 			continue
 		}
 		for _, ix := range o.Table.Indexes {
-			fmt.Fprintf(&b, " index %s %v\n", ix.Name, ix.Columns)
+			fmt.Fprintf(&b, " index %s %v", ix.Name, ix.Columns)
+			if ix.Where > 0 {
+				fmt.Fprintf(&b, " of rows with column %d", ix.Where-1)
+			}
+			b.WriteByte('\n')
 		}
 		err := table(o.Table.ID).each(func(rowid int64, rec row.Record) {
 			line = strconv.AppendInt(append(line[:0], ' '), rowid, 10)
