@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
 )
 
 var (
@@ -101,7 +103,7 @@ func compareUpsert(o *oracle, s *subject, st step) string {
 	if strings.Contains(got.message, ErrNotAvailable.Error()) {
 		return ""
 	}
-	want := o.run(st.plain, st.args...)
+	want := o.native(st.plain, st.args...)
 	if want.code != 0 { // what a failed statement leaves is nobody's
 		want.lastID, got.lastID = 0, 0
 		o.db.SetLastInsertRowid(0)
@@ -131,11 +133,30 @@ func compareUpsert(o *oracle, s *subject, st step) string {
 		}
 		want, got := o.run(q), s.run(q)
 		want.lastID, got.lastID = 0, 0
+		if r[1] == int64(1) { // in which order, an index may say
+			sortRows(want.rows)
+			sortRows(got.rows)
+		}
 		if want.String() != got.String() {
 			return fmt.Sprintf("%s\nthen %s\n got %s\nwant %s", st.here, q, got, want)
 		}
 	}
 	return ""
+}
+
+// native runs a statement so that all of one is undone that fails by the types of a
+// STRICT table: SQLite leaves the rows before the failing one in a transaction.
+func (o *oracle) native(text string, args ...any) outcome {
+	if o.db.Autocommit() || !sqltext.Parse(text).Kind.IsDML() {
+		return o.run(text, args...)
+	}
+	o.run("SAVEPOINT around")
+	out := o.run(text, args...)
+	if out.code == ErrConstraintDatatype {
+		o.run("ROLLBACK TO around")
+	}
+	o.run("RELEASE around")
+	return out
 }
 
 // shrinkUpsertScript leaves out what a difference does not need.
@@ -206,8 +227,6 @@ func (p *upsertProgram) script() (out []step) {
 		case 3:
 			add("reopen")
 		case 4:
-			add("SELECT changes(), last_insert_rowid()")
-		case 5:
 			add(p.index())
 		}
 		p.params = p.in(4)
@@ -437,7 +456,7 @@ func (p *upsertProgram) change(t *upsertTable, scope []string) string {
 	case k < 11:
 		return p.update(t, scope)
 	}
-	return "DELETE FROM " + t.name + " WHERE " + p.condition(t.columns, scope) + p.returning(t)
+	return "DELETE FROM " + t.name + " WHERE " + p.condition(t.columns, scope) + p.returning(t, true)
 }
 
 func (p *upsertProgram) insert(t *upsertTable, scope []string) string {
@@ -486,7 +505,7 @@ func (p *upsertProgram) insert(t *upsertTable, scope []string) string {
 			text += ",(" + row(scope) + ")"
 		}
 	}
-	return text + p.upsert(t, name, scope) + p.returning(t)
+	return text + p.upsert(t, name, scope) + p.returning(t, false)
 }
 
 func (p *upsertProgram) upsert(t *upsertTable, name string, scope []string) (text string) {
@@ -541,8 +560,10 @@ func (p *upsertProgram) set(t *upsertTable, around []string) string {
 	return strings.Join(list, ", ")
 }
 
-func (p *upsertProgram) returning(t *upsertTable) string {
-	if p.trigger || !p.in(5) {
+// returning draws a RETURNING clause. Without rowids, the rows that are there come
+// in another order than natively.
+func (p *upsertProgram) returning(t *upsertTable, there bool) string {
+	if p.trigger || !p.in(5) || there && t.without {
 		return ""
 	}
 	return " RETURNING " + p.one("*", p.one(t.all...)+", a||'-'||b AS z", "*, (SELECT count(*) FROM "+t.name+")", "typeof(a), coalesce(b,c)")
@@ -557,7 +578,7 @@ func (p *upsertProgram) update(t *upsertTable, scope []string) string {
 	if t.without && strings.Contains(or, "REPLACE") {
 		or = ""
 	}
-	return "UPDATE " + or + t.name + " SET " + p.set(t, around) + " WHERE " + p.condition(t.columns, scope) + p.returning(t)
+	return "UPDATE " + or + t.name + " SET " + p.set(t, around) + " WHERE " + p.condition(t.columns, scope) + p.returning(t, true)
 }
 
 func (p *upsertProgram) drawTrigger() string {

@@ -225,6 +225,13 @@ var upsertScripts = map[string]string{
 		INSERT INTO y VALUES('k',0);
 		INSERT INTO x VALUES(5,'5'),(7,7),(9,9);
 		SELECT * FROM y;`,
+	"returning of a firing delete": `
+		CREATE TABLE log(a);
+		CREATE TABLE t(id INTEGER PRIMARY KEY, a);
+		CREATE TRIGGER td BEFORE DELETE ON t BEGIN INSERT INTO log VALUES(old.id); END;
+		INSERT INTO t VALUES(3,'x'),(6,'y'),(9,'z');
+		DELETE FROM t WHERE id>3 RETURNING *, rowid;
+		SELECT * FROM log;`,
 	"generated": `
 		CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b AS (a+1) UNIQUE, c AS (b||'c') STORED);
 		INSERT INTO t VALUES(1,1),(2,2);

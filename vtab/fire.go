@@ -152,6 +152,7 @@ func (ch *change) deleteFiring(rowid int64, mode Conflict) error {
 		return err
 	}
 	if mode == Default { // and not a rival
+		ch.rowid = rowid
 		if err := ch.returned(rowid, was.rec); err != nil {
 			return err
 		}
