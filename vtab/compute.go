@@ -7,6 +7,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/tidemarkdb/tidemark/engine"
+	"github.com/tidemarkdb/tidemark/engine/row"
 )
 
 // Some columns of a record are computed when the row is written: generated ones,
@@ -46,6 +47,8 @@ type level struct {
 type computed struct {
 	generated []level // in the order of their dependence
 	terms     level   // of indexes; they may name generated columns
+
+	singles map[int]*level // of generated columns one by one, as they are asked for
 }
 
 // computedOf plans what a table computes.
@@ -121,6 +124,9 @@ func (t *table) dropComputed() {
 	for i := range t.computed.generated {
 		t.c.dropNested(t.computed.generated[i].sql)
 	}
+	for _, l := range t.computed.singles {
+		t.c.dropNested(l.sql)
+	}
 	t.c.dropNested(t.computed.terms.sql)
 }
 
@@ -169,24 +175,29 @@ func (ch *change) computeLevel(l *level, set []bool, moved bool, context uint16)
 			return nil
 		}
 	}
-	c := ch.c
+	return ch.t.evaluate(l, ch.rowid, ch.vals, context)
+}
+
+// evaluate runs the query of a level over a row and puts what it gives into it.
+func (t *table) evaluate(l *level, rowid int64, vals []row.Value, context uint16) error {
+	c := t.c
 	st, err := c.takePure(l.sql, context)
 	if err != nil {
 		return err
 	}
-	c.pushFrame(frame{kind: sourceChecked, rowid: ch.rowid, vals: ch.vals})
+	c.pushFrame(frame{kind: sourceChecked, rowid: rowid, vals: vals})
 	restore := c.keepChanges()
 	more, err := st.Step()
 	if err == nil && more {
 		for n, i := range l.columns {
-			ch.vals[i] = ch.def.Columns[i].Affinity.Apply(st.Column(n).Clone())
+			vals[i] = t.info.Def.Columns[i].Affinity.Apply(st.Column(n).Clone())
 		}
 	}
 	c.giveNested(l.sql, st)
 	restore()
 	c.popFrame()
 	if err == nil && !more {
-		err = errorf(lib.SQLITE_INTERNAL, "no row to compute in %s", ch.def.Name)
+		err = errorf(lib.SQLITE_INTERNAL, "no row to compute in %s", t.info.Def.Name)
 	}
 	return err
 }

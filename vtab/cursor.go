@@ -47,6 +47,7 @@ type cursor struct {
 	src    *frame         // row source: buf has one empty entry for its row
 	stored []engine.Entry // row source: those of its rows that are left
 	past   *past          // old state: what is read instead of the present one
+	then   pastRow        // of past, computed
 	odd    bool           // one of the two is set
 
 	// How the rows are told apart.
@@ -108,6 +109,8 @@ func (q *cursor) release() {
 	q.scan = engine.Scanner{}
 	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
 	q.past, q.odd, q.stored = nil, false, nil
+	clear(q.then.vals[:cap(q.then.vals)])
+	q.then = pastRow{vals: q.then.vals[:0], done: q.then.done[:0]}
 	q.plan = parsedPlan{tests: q.plan.tests[:0]}
 	q.tests, q.keyed, q.hashed = nil, nil, false
 	q.differ, q.last = 0, ""
@@ -130,7 +133,7 @@ func (q *cursor) rewind() {
 	q.n, q.i, q.next, q.read, q.bare = 0, 0, 0, false, false
 	q.list, q.listed, q.view, q.src, q.odd, q.stored = q.list[:0], 0, nil, nil, false, nil
 	q.tests, q.keyed, q.hashed = nil, nil, false
-	q.differ, q.last = 0, ""
+	q.differ, q.last, q.then.vals = 0, "", q.then.vals[:0]
 	q.chain, q.counted, q.failed = nil, nil, nil
 	q.alias = q.t.info.Def.RowidAlias
 }
@@ -343,6 +346,8 @@ func cursorColumn(tls *libc.TLS, cp, ctx uintptr, k int32) (rc int32) {
 		q.c.setResult(tls, ctx, row.IntValue(q.buf[q.i].Rowid))
 	case q.odd:
 		rc = q.oddColumn(tls, ctx, col)
+		done = true
+		return rc
 	case q.keyed != nil:
 		v := q.value(col)
 		if q.failed != nil {
@@ -388,7 +393,11 @@ func (q *cursor) oddColumn(tls *libc.TLS, ctx uintptr, k int) int32 {
 			return q.failedColumn()
 		}
 	}
-	q.c.setResult(tls, ctx, q.value(k))
+	v := q.value(k)
+	if q.failed != nil {
+		return q.failedColumn()
+	}
+	q.c.setResult(tls, ctx, v)
 	return lib.SQLITE_OK
 }
 

@@ -29,6 +29,9 @@ func (q *cursor) value(k int) row.Value {
 		q.read = true
 	}
 	if q.past != nil {
+		if q.past.lacks(k) {
+			return q.computePast(k)
+		}
 		return q.past.column(&q.dec, k)
 	}
 	return q.t.stored(&q.dec, k)
