@@ -333,7 +333,10 @@ func (w *baseWriter) end() error {
 		return err
 	}
 	f, g := w.cur, w.cur.generation
-	digest, err := digestOf(g.file, g.tail)
+	digest, err := digestOf(w.rate.reader(w.ctx, g.file), g.tail)
+	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ended
+	}
 	if err != nil {
 		return w.unsound(fmt.Errorf("engine: reading %s: %w", g.path, err))
 	}
@@ -351,7 +354,10 @@ func (w *baseWriter) end() error {
 	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
 		return w.unsound(err)
 	}
-	content, err := contentID(g.file, g.tail)
+	content, err := contentID(w.rate.reader(w.ctx, g.file), g.tail)
+	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ended
+	}
 	if err != nil {
 		return w.unsound(fmt.Errorf("engine: reading %s: %w", g.path, err))
 	}

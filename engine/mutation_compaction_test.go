@@ -211,6 +211,17 @@ var compactionFences = []fencesOf{
 		{"what was replaced goes with Close", `		_, err = s.sweep(ctx, s.home.held)`, `		err = nil`, "TestCompact$"},
 		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, s.home.held); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 	}},
+	{"segments_job.go", ".", []fence{
+		{"indexes that could not be written are tried again", `	s.compactor.unmade = err != nil && s.compactor.auto`, `	s.compactor.unmade = false && err != nil && s.compactor.auto`, "TestFailedIndexesAreTriedAgain"},
+		{"they are tried less and less often", `		r.wait = min(max(2*r.wait, r.first), r.most)`, `		r.wait = r.first`, "TestIndexRetry"},
+	}},
+	{"segments_write.go", ".", []fence{
+		{"segments are written at a rate", `	return w.rate.charge(w.ctx, n)`, `	return nil`, "TestIndexesAreRated"},
+		{"who ends an index job has not found damage", `	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ref, ended
+	}
+`, ``, "TestIndexesAreRated"},
+	}},
 	{"compact_brake.go", ".", []fence{
 		{"nobody waits where nothing would be freed", `	b.on = due && log > least`, `	b.on = log > least`, "TestBrake"},
 		{"a wait is bounded", `	if last := now.Add(brakeMost); b.until.After(last) {`, `	if last := now.Add(brakeMost); false {`, "TestBrake"},

@@ -476,7 +476,7 @@ func TestRetiredAreNotRead(t *testing.T) {
 	s.mu.Unlock()
 	job, err := s.cat.StartJob(t.Context(), JobIndex, "")
 	must(t, err)
-	must(t, s.indexBase(t.Context(), job.ID, nil, false, nil))
+	must(t, s.indexBase(t.Context(), job.ID, nil, false, nil, nil))
 	must(t, s.cat.EndJob(t.Context(), job.ID, 0, 0, nil))
 	if now := len(stateOf(t, s).Retained); some == 0 || now != held || held == 0 {
 		t.Errorf("%d generations of %d are retained, %d are read from", now, held, some)
@@ -512,7 +512,7 @@ func TestRetiredWhenRowsHaveMoved(t *testing.T) {
 		t.Fatal("rows were moved")
 	}
 	s.compactor.left = &repointing{cut: c, files: made.fresh}
-	s.indexAfter(t.Context(), job.ID)
+	s.indexAfter(t.Context(), job.ID, nil)
 	must(t, s.cat.EndJob(t.Context(), job.ID, 1, 1, nil))
 	list, err := s.IndexCatchup(t.Context())
 	must(t, err)
@@ -585,7 +585,7 @@ func TestIndexStepLeavesNothing(t *testing.T) {
 	must(t, err)
 	f.Fail(vfs.Rule{Kinds: vfs.OpCreate, Match: func(op vfs.Op) bool { return strings.HasSuffix(op.Name, ".index") }, N: 2})
 	s.compactor.turn <- struct{}{}
-	if err := s.indexBase(t.Context(), job.ID, nil, false, nil); err == nil || indexes() == 0 {
+	if err := s.indexBase(t.Context(), job.ID, nil, false, nil, nil); err == nil || indexes() == 0 {
 		t.Errorf("%v, %d segments", err, indexes())
 	}
 	<-s.compactor.turn
@@ -611,7 +611,7 @@ func TestRetiredAtOpen(t *testing.T) {
 	s.mu.Unlock()
 	job, err := s.cat.StartJob(t.Context(), JobIndex, "")
 	must(t, err)
-	must(t, s.indexBase(t.Context(), job.ID, nil, false, nil))
+	must(t, s.indexBase(t.Context(), job.ID, nil, false, nil, nil))
 	must(t, s.cat.EndJob(t.Context(), job.ID, 0, 0, nil))
 	<-s.compactor.turn
 	if st := stateOf(t, s); len(st.Retained) == 0 || len(st.IndexState.Segments) != 3 {
