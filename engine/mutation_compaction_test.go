@@ -227,7 +227,7 @@ var compactionFences = []fencesOf{
 		{"a wait is bounded", `	if last := now.Add(brakeMost); b.until.After(last) {`, `	if last := now.Add(brakeMost); false {`, "TestBrake"},
 		{"a log may grow while it is compacted", `	b.from = max(room, log+grown)`, `	b.from = room`, "TestBrake"},
 		{"rows that are only added are no reason to wait", `	return use.Used - c.base - max(0, use.Live-c.live)`, `	return use.Used - c.base`, "TestWritersWaitForCompaction"},
-		{"who begins to write waits", `	s.brakes.until.Store(until)`, `	s.brakes.until.Store(0)`, "TestWritersWaitForCompaction"},
+		{"who begins to write waits", `	s.brakes.until.Store(until)`, `	s.brakes.until.Store(0 * until)`, "TestWritersWaitForCompaction"},
 	}},
 	{"compact_due.go", ".", []fence{
 		{"what the base keeps of garbage is no reason", `	return max(0, use.Garbage()-s.compactor.idle)`, `	return max(0, use.Garbage())`, "TestCompactSteadyState"},
