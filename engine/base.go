@@ -303,6 +303,7 @@ func (w *baseWriter) flush(all bool) error {
 	if !all && w.held < baseFlush && w.b.Len() < baseBytes {
 		return nil
 	}
+	breathe()
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}

@@ -93,6 +93,7 @@ func (r ratedReader) ReadAt(b []byte, off int64) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
+	breathe()
 	if err := r.rate.charge(r.ctx, int64(len(b))); err != nil {
 		return 0, err
 	}

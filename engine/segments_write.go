@@ -125,6 +125,7 @@ func (f countedFile) WriteAt(b []byte, off int64) (int, error) {
 }
 
 func (w *indexWriter) ended() error {
+	breathe()
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
