@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/tidemarkdb/tidemark/engine/row"
@@ -98,7 +97,10 @@ func BenchmarkLoad(b *testing.B) {
 		for _, id := range benchIDs(false) {
 			s.Add(binary.BigEndian.AppendUint64([]byte("\x03some"), uint64(id)))
 		}
-		entries := slices.Collect(s.All())
+		var entries [][]byte
+		for e := range s.All() {
+			entries = append(entries, []byte(e))
+		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		for b.Loop() {

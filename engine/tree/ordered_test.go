@@ -38,7 +38,7 @@ func TestLoaders(t *testing.T) {
 		var byKey KeyLoader
 		var wantKeys Keys
 		for _, k := range slices.Compact(keys) {
-			byKey.Add(k)
+			byKey.Add([]byte(k))
 			wantKeys.SetString(k)
 		}
 		index := byKey.Keys()
