@@ -78,23 +78,24 @@ func (p *baseProver) prove(b *baseBatch) error {
 		}
 	}
 	known := p.t != nil && p.t.def.Version == b.version
+	var sum row.Sum
+	add := &sum
+	if !known || p.t.keys {
+		add = nil
+	}
 	for i := range b.rows {
 		x := &b.rows[i]
-		sum, columns, err := p.p.Prove(x.rowid, b.rec(x), known && !p.t.keys)
+		columns, err := p.p.Prove(x.rowid, b.rec(x), add)
 		if err != nil {
 			return wal.BadRecord(x.offset, err)
 		}
-		if !known {
-			continue
-		}
-		if columns > len(p.t.def.Columns) {
+		if known && columns > len(p.t.def.Columns) {
 			return damaged(x.offset, "row %d of table %q has %d columns", x.rowid, p.t.def.Name, columns)
 		}
-		if !p.t.keys {
-			b.sum = b.sum.Add(sum)
+		if add != nil {
 			b.live += liveBytes(p.t.def, x.rowid, int(x.end-x.from))
 		}
 	}
-	b.proven = true
+	b.sum, b.proven = sum, true
 	return nil
 }

@@ -161,6 +161,7 @@ func (b *baseStream) end(err error) error {
 func (b *baseStream) read() error {
 	f := b.f
 	sc := wal.NewScanner(f.file, f.start, f.allocated, f.salt)
+	var fr wal.RawFrame
 	for n := 0; f.seal == nil; n++ {
 		if len(b.skips) > 0 && b.skips[0].first.Offset == sc.Offset() {
 			to, err := b.skip()
@@ -170,8 +171,7 @@ func (b *baseStream) read() error {
 			sc = wal.NewScanner(f.file, to, f.allocated, f.salt)
 			continue
 		}
-		fr, ok := sc.NextRaw()
-		if !ok {
+		if !sc.NextRaw(&fr) {
 			return f.stopped(sc)
 		}
 		if b.r.ended != nil && n%baseFlush == 0 {

@@ -162,6 +162,13 @@ var compactionFences = []fencesOf{
 	{"base_rows.go", ".", []fence{
 		{"what is in the catalog is compared", `	if err := f.matches(); err != nil {`, `	if err := error(nil); err != nil {`, "TestBaseOfAnotherSeal"},
 	}},
+	{"base_batch.go", ".", []fence{
+		{"what a base has are records", `		if err != nil {
+			return wal.BadRecord(x.offset, err)`, `		if err != nil && i < 0 {
+			return wal.BadRecord(x.offset, err)`, "TestBaseForgedRows"},
+		{"rows of a base are no wider than their table", `columns > len(p.t.def.Columns)`, `columns < 0`, "TestBaseForgedRows"},
+		{"rows of a batch are of one table", `		b.table == ids.Table && b.version == ids.Version`, `		true`, "TestBaseForgedRows"},
+	}},
 	{"base_cursor.go", ".", []fence{
 		{"rows of a fragment are in order", `	} else if c.ordinal > 0 && ids.Rowid <= c.last {`, `	} else if false {`, "TestBaseForged"},
 		{"a fragment has no more rows than the catalog says", `	if c.ordinal >= c.want.Fragments[c.at].Rows {`, `	if false {`, "TestBaseCursorCounts"},

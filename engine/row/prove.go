@@ -3,6 +3,7 @@ package row
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"github.com/zeebo/xxh3"
 )
@@ -23,27 +24,28 @@ func NewProver(table uint64, colIDs []uint32, alias int) *Prover {
 }
 
 // Prove returns what Validate says of a record and, if that is nothing, the number of its
-// columns and with hash its RowSum. It keeps nothing of the record.
-func (p *Prover) Prove(rowid int64, rec []byte, hash bool) (sum Sum, columns int, err error) {
-	if sum, columns, ok := p.prove(rowid, rec, hash); ok {
-		return sum, columns, nil
+// columns; then it adds its RowSum to sum, unless that is nil. It keeps nothing of the
+// record.
+func (p *Prover) Prove(rowid int64, rec []byte, sum *Sum) (columns int, err error) {
+	if columns = p.prove(rowid, rec, sum); columns >= 0 {
+		return columns, nil
 	}
 	r := Record(rec)
 	if err := r.Validate(); err != nil {
-		return Sum{}, 0, err
+		return 0, err
 	}
-	if columns, err = r.Columns(); hash {
-		sum = RowSum(p.table, rowid, p.colIDs, r, p.alias, &p.slow)
+	if sum != nil {
+		*sum = sum.Add(RowSum(p.table, rowid, p.colIDs, r, p.alias, &p.slow))
 	}
-	return sum, columns, err
+	return r.Columns()
 }
 
 // prove is Prove for a record as most are: with a header of less than 128 bytes, serial
-// types of one or two, and no more columns than there are ids. It reports false for any
+// types of one or two, and no more columns than there are ids. It returns -1 for any
 // other one, and for one that is not valid.
-func (p *Prover) prove(rowid int64, rec []byte, hash bool) (sum Sum, columns int, ok bool) {
+func (p *Prover) prove(rowid int64, rec []byte, sum *Sum) (columns int) {
 	if len(rec) == 0 || rec[0] == 0 || rec[0] >= 0x80 || int(rec[0]) > len(rec) {
-		return Sum{}, 0, false
+		return -1
 	}
 	types, body := rec[1:rec[0]], rec[rec[0]:]
 	b := p.room(16 + 13*len(types) + len(body))
@@ -51,20 +53,20 @@ func (p *Prover) prove(rowid int64, rec []byte, hash bool) (sum Sum, columns int
 	o := 16
 	for ; len(types) > 0; columns++ {
 		if columns == len(p.colIDs) {
-			return Sum{}, 0, false
+			return -1
 		}
 		t := uint64(types[0])
 		types = types[1:]
 		if t >= 0x80 {
 			if t == 0x80 || len(types) == 0 || types[0] >= 0x80 {
-				return Sum{}, 0, false
+				return -1
 			}
 			t = t&0x7f<<7 | uint64(types[0])
 			types = types[1:]
 		}
 		l := bodyLen(t)
 		if l > uint64(len(body)) {
-			return Sum{}, 0, false
+			return -1
 		}
 		from, x := body[:l], b[o:]
 		body = body[l:]
@@ -94,17 +96,17 @@ func (p *Prover) prove(rowid int64, rec []byte, hash bool) (sum Sum, columns int
 			if t == 7 {
 				kind = Real
 				if math.IsNaN(math.Float64frombits(n)) {
-					return Sum{}, 0, false
+					return -1
 				}
 				break
 			}
 			shift := smallShift[t]
 			n = uint64(int64(n<<shift) >> shift)
 			if shortest, _ := intSerial(int64(n)); shortest != t {
-				return Sum{}, 0, false
+				return -1
 			}
 		default:
-			return Sum{}, 0, false
+			return -1
 		}
 		if columns != p.alias {
 			binary.LittleEndian.PutUint32(x, p.colIDs[columns])
@@ -114,13 +116,15 @@ func (p *Prover) prove(rowid int64, rec []byte, hash bool) (sum Sum, columns int
 		}
 	}
 	if len(body) > 0 {
-		return Sum{}, 0, false
+		return -1
 	}
-	if !hash {
-		return Sum{}, columns, true
+	if sum != nil {
+		s := xxh3.Hash128(b[:o])
+		lo, carry := bits.Add64(sum[0], s.Lo, 0)
+		hi, _ := bits.Add64(sum[1], s.Hi, carry)
+		sum[0], sum[1] = lo, hi
 	}
-	s := xxh3.Hash128(b[:o])
-	return Sum{s.Lo, s.Hi}, columns, true
+	return columns
 }
 
 // room returns the buffer with n bytes.

@@ -192,18 +192,20 @@ func checkProver(t *testing.T, rec Record) {
 		for _, ids := range [][]uint32{ids, ids[:2], nil} {
 			p := NewProver(7, ids, alias)
 			for range 2 { // with a buffer and without
-				sum, columns, err := p.Prove(-42, []byte(rec), true)
-				if _, n, err2 := p.Prove(-42, []byte(rec), false); n != columns || fmt.Sprint(err) != fmt.Sprint(err2) {
+				some := Sum{math.MaxUint64, 5}
+				sum := some
+				columns, err := p.Prove(-42, []byte(rec), &sum)
+				if n, err2 := p.Prove(-42, []byte(rec), nil); n != columns || fmt.Sprint(err) != fmt.Sprint(err2) {
 					t.Fatalf("%x: %d columns, %v, without a sum %d, %v", rec, columns, err, n, err2)
 				}
 				if want := rec.Validate(); want != nil {
-					if err == nil || err.Error() != want.Error() {
+					if err == nil || err.Error() != want.Error() || sum != some {
 						t.Fatalf("%x: %v, want %v", rec, err, want)
 					}
 					continue
 				}
 				n, _ := rec.Columns()
-				if want := RowSum(7, -42, ids, rec, alias, nil); err != nil || sum != want || columns != n {
+				if want := RowSum(7, -42, ids, rec, alias, nil); err != nil || sum != some.Add(want) || columns != n {
 					t.Fatalf("%x: %d columns of sum %x, %v, want %d of %x", rec, columns, sum, err, n, want)
 				}
 			}

@@ -111,16 +111,16 @@ func (s *Scanner) Next() (Frame, bool) {
 }
 
 // NextRaw is Next without a copy: the payload is the scanner's until it goes on.
-func (s *Scanner) NextRaw() (RawFrame, bool) {
+func (s *Scanner) NextRaw(raw *RawFrame) bool {
 	if s.r == nil {
-		return RawFrame{}, false
+		return false
 	}
 	f, ok := s.check(s.next)
 	if !ok {
 		s.r, s.buf, s.str = nil, nil, ""
-		return RawFrame{}, false
+		return false
 	}
-	raw := RawFrame{Kind: f.Kind, Offset: f.Offset}
+	raw.Kind, raw.Offset = f.Kind, f.Offset
 	if s.length == 0 {
 		raw.Payload = []byte(f.Payload)
 	} else {
@@ -128,7 +128,7 @@ func (s *Scanner) NextRaw() (RawFrame, bool) {
 		raw.Payload = s.buf[at+prefix+1 : at+prefix+s.length]
 	}
 	s.next = raw.End()
-	return raw, true
+	return true
 }
 
 // Offset returns the offset of the next frame, or of the stop.

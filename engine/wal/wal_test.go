@@ -91,9 +91,9 @@ func scan(file []byte, from int64, salt Salt) ([]Frame, Stop) {
 // scanRaw panics unless frames without a copy are the same ones and end in the same way.
 func scanRaw(file []byte, from int64, salt Salt, fs []Frame, stop Stop) {
 	s := NewScanner(bytes.NewReader(file), from, int64(len(file)), salt)
+	var raw RawFrame
 	for i, f := range fs {
-		raw, ok := s.NextRaw()
-		if !ok || raw.Frame() != f || raw.End() != f.End() || s.Offset() != f.End() {
+		if !s.NextRaw(&raw) || raw.Frame() != f || raw.End() != f.End() || s.Offset() != f.End() {
 			panic(fmt.Sprintf("frame %d is %+v, want %+v", i, raw, f))
 		}
 		ids, rec, err := CutPut(f)
@@ -103,7 +103,7 @@ func scanRaw(file []byte, from int64, salt Salt, fs []Frame, stop Stop) {
 		}
 	}
 	for range 2 {
-		if raw, ok := s.NextRaw(); ok || s.Stop() != stop {
+		if s.NextRaw(&raw) || s.Stop() != stop {
 			panic(fmt.Sprintf("%+v, %+v, want %+v", raw, s.Stop(), stop))
 		}
 	}
