@@ -58,7 +58,7 @@ var indexJobFences = []fencesOf{
 		{"a segment that could not be made is quarantined", `	if f.file, err = w.s.createFile(r.Path); err != nil {
 		return nil, w.unsound(err)`, `	if f.file, err = w.s.createFile(r.Path); err != nil {
 		return nil, err`, "TestQuarantineOfSegments"},
-		{"a new entry of a directory is synced", `	if err := s.syncDirs(path.Dir(name)); err != nil {`, `	if err := error(nil); err != nil {`, "TestIndexCrash|TestCompactCrash"},
+		{"a new entry of a directory is synced", `	if err := s.syncDirs(path.Dir(name)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCreateFileSyncs"},
 	}},
 	{"segments_job.go", ".", []fence{
 		{"generations are retired", `catalog.IndexUpdate{Retire: true}`, `catalog.IndexUpdate{}`, "TestCompactionIndexes"},

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -177,4 +178,40 @@ func TestIndexMissingAtOpen(t *testing.T) {
 	caughtUp(t, s)
 	checkStore(t, s)
 	must(t, s.Close())
+}
+
+// A file that is made has its entry, and those of the directories above it, on the medium
+// before anything is written to it.
+func TestCreateFileSyncs(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem())
+	s := openStore(t, Options{FS: f, NoCompaction: true})
+	name := catalog.ObjectPath(1<<20, catalog.KindIndex)
+	var synced []string
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncDir {
+			synced = append(synced, op.Name)
+		}
+		return nil
+	})
+	for range 2 { // the second one in the place of what the first one left
+		synced = nil
+		file, err := s.createFile(name)
+		must(t, err)
+		must(t, file.Close())
+		for dir := path.Dir(name); ; dir = path.Dir(dir) {
+			if !slices.Contains(synced, dir) {
+				t.Errorf("%s is not synced", dir)
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	f.SetHook(nil)
+	f.Fail(vfs.Rule{Kinds: vfs.OpSyncDir})
+	if _, err := s.createFile(name); !errors.As(err, new(*syncError)) {
+		t.Errorf("without a sync: %v", err)
+	}
+	f.Clear()
+	must(t, s.fs.Remove(name))
 }
