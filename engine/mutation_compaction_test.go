@@ -125,6 +125,7 @@ var compactionFences = []fencesOf{
 	for`, `	slices.SortStableFunc(kept, func(a, b *planFile) int { return cmp.Compare(b.share(), a.share()) })
 	for`, "TestCompactSteadyState"},
 		{"a file without a live row is not kept", `f.out || f.liveRows() == 0; f.out {`, `f.out; f.out {`, "TestCompactKeepsModel"},
+		{"a file of the base that was cut off is not kept", `	if err := p.read.s.hasExtent(f.path, f.info.Bytes); err != nil {`, `	if err := p.read.s.hasExtent(f.path, f.info.Bytes); false {`, "TestCompactNoticesWhatIsCutOff"},
 		{"files are not too many", `	if len(kept) <= mostKept {`, `	if true {`, "TestCompactLeavesWhatGrows"},
 		{"garbage is a reason for who asks", `idleShare*(all-live) > all || `, ``, "TestCompactThoroughly"},
 		{"little garbage is none", `idleShare*(all-live) > all || `, `all > live || `, "TestCompactThoroughly"},

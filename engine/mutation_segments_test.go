@@ -8,9 +8,11 @@ var indexJobFences = []fencesOf{
 		return false, nil`, `	if s.isSpoiled(g.ObjectID) {
 		return true, nil`, "TestDamagedSegments"},
 		{"a segment that is missing covers nothing", `	case errors.Is(err, fs.ErrNotExist):
-		err = &CorruptError`, `	case errors.Is(err, fs.ErrNotExist):
-		_ = &CorruptError`, "TestIndexJobFindsDamage"},
-		{"a job reads segments to their end", `	case thorough:`, `	case false:`, "TestIndexJobFindsDamage"},
+		return &CorruptError{File: path, Reason: "the file is missing", Err: err}
+`, `	case errors.Is(err, fs.ErrNotExist):
+		return nil
+`, "TestIndexJobFindsDamage"},
+		{"a job reads segments to their end", `	if err == nil && thorough {`, `	if false {`, "TestIndexJobFindsDamage"},
 		{"a segment of which nothing is left goes", `		usable := some
 `, `		usable := true
 `, "TestPlanOfNothingLeft"},
