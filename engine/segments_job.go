@@ -128,7 +128,7 @@ func (s *Store) indexBase(ctx context.Context, job int64, target func(*indexWork
 	for {
 		p, err := s.planIndexes(ctx, target, thorough)
 		if err != nil {
-			return notDurable(fmt.Errorf("engine: planning indexes: %w", err))
+			return endedOr(ctx, notDurable(fmt.Errorf("engine: planning indexes: %w", err)))
 		}
 		w := &indexWriter{s: s, ctx: ctx, job: job, plan: p, rate: rate}
 		if err := w.run(progress); err != nil {
@@ -136,7 +136,7 @@ func (s *Store) indexBase(ctx context.Context, job int64, target func(*indexWork
 			if errors.Is(err, errSpoiled) && w.lost == nil { // one that was to be merged: next time it is as if there were none
 				continue
 			}
-			return notDurable(fmt.Errorf("engine: writing indexes: %w", err))
+			return endedOr(ctx, notDurable(fmt.Errorf("engine: writing indexes: %w", err)))
 		}
 		if err := s.publishIndexes(ctx, w); err != nil {
 			return withFull(err)
@@ -146,6 +146,14 @@ func (s *Store) indexBase(ctx context.Context, job int64, target func(*indexWork
 		s.mu.Unlock()
 		return nil
 	}
+}
+
+// endedOr is the end of a context, in the place of what failed for it.
+func endedOr(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // indexIfBehind runs an index job if there may be something to do that no compaction

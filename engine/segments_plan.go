@@ -108,7 +108,7 @@ func indexesOf(schema *Schema) (list []*indexWork) {
 func (s *Store) planIndexes(ctx context.Context, target func(*indexWork) bool, thorough bool) (*indexPlan, error) {
 	state, err := s.cat.StateOf(ctx, s.opts.Timeline)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, err
 	}
 	s.mu.Lock()
 	p := &indexPlan{base: s.base, number: map[int64]int{}}
