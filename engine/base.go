@@ -303,6 +303,7 @@ func (w *baseWriter) flush(all bool) error {
 	if !all && w.held < baseFlush && w.b.Len() < baseBytes {
 		return nil
 	}
+	breathe()
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -333,7 +334,10 @@ func (w *baseWriter) end() error {
 		return err
 	}
 	f, g := w.cur, w.cur.generation
-	digest, err := digestOf(g.file, g.tail)
+	digest, err := digestOf(w.rate.reader(w.ctx, g.file), g.tail)
+	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ended
+	}
 	if err != nil {
 		return w.unsound(fmt.Errorf("engine: reading %s: %w", g.path, err))
 	}
@@ -351,7 +355,10 @@ func (w *baseWriter) end() error {
 	if err := w.s.syncEntries(path.Dir(g.path)); err != nil {
 		return w.unsound(err)
 	}
-	content, err := contentID(g.file, g.tail)
+	content, err := contentID(w.rate.reader(w.ctx, g.file), g.tail)
+	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ended
+	}
 	if err != nil {
 		return w.unsound(fmt.Errorf("engine: reading %s: %w", g.path, err))
 	}

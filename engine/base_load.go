@@ -86,6 +86,7 @@ func (r *recovery) loadBase() error {
 	}
 	p.lsn, p.pos = r.from, new(positions)
 	for _, t := range p.tables {
+		t.rows.settle()
 		t.tracks = t.segs != nil
 	}
 	r.last = r.from
@@ -135,14 +136,14 @@ func (f *baseLog) stopped(sc *wal.Scanner) error {
 }
 
 // passed notes where the rows of the fragment at hand are.
-func (f *baseLog) passed(fr wal.Frame, dead bool) {
+func (f *baseLog) passed(offset, end int64, dead bool) {
 	x := &f.known.fragments[f.cursor.at]
 	if x.start < 0 {
-		x.start = fr.Offset
+		x.start = offset
 	}
-	x.bytes = fr.End() - x.start
+	x.bytes = end - x.start
 	if dead {
-		x.dead += fr.End() - fr.Offset
+		x.dead += end - offset
 	}
 }
 

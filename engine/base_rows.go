@@ -3,58 +3,43 @@ package engine
 import (
 	"errors"
 	"runtime"
-	"slices"
 	"sync"
 
-	"github.com/tidemarkdb/tidemark/engine/row"
 	"github.com/tidemarkdb/tidemark/engine/wal"
 )
 
-// The rows of a base are read by one goroutine per file, a few at a time, which check
-// and decode them and work out what they add up to, and are taken into the tables by
-// one. So what a file costs is shared by two processors or more, and what is in memory
-// beside the tables is a few batches of rows.
+// The rows of a base are read by one goroutine per file, a batch at a time, and taken
+// into the tables by one. Whichever of the two waits for the other also proves a batch,
+// which is most of the work: what a file costs is shared by two processors or more, and
+// what is in memory beside the tables is a few batches of rows.
 
-const (
-	// baseBatch is how many rows are handed over at once, and baseAhead how many batches
-	// a file may be ahead.
-	baseBatch = 512
-	baseAhead = 4
-)
+// baseAhead is how many batches a file may be ahead.
+const baseAhead = 4
 
 // baseParallel is from how many bytes on files are read side by side; a variable for
 // tests.
 var baseParallel int64 = 4 << 20
 
-// baseRow is a row of a base that is not superseded.
-type baseRow struct {
-	wal.Put
-	offset int64
-	size   uint32
-	sum    row.Sum // of a table that is in memory
-	part   *baseFragment
-}
-
 // baseStream reads the rows of a file. It owns the file until it has ended.
 type baseStream struct {
 	r       *recovery
 	f       *baseLog
-	whole   bool            // nothing of it is superseded
 	skips   []*baseFragment // whose rows came from a primary segment, as they lie in the file
 	sizes   tableBytes      // of all rows
 	skipped int64           // bytes that were not read
-	last    *replayTable    // of the last row
-	rows    []baseRow
-	scratch []byte
+	hand    func() error    // hands batch over and makes another one of it
+	batch   *baseBatch
 
-	batches chan []baseRow // nil: rows are taken at once
-	free    chan []baseRow
-	err     error // once batches is closed
+	takes baseProver      // of who takes rows
+	reads baseProver      // of who reads them
+	ahead chan *baseBatch // nil: rows are taken at once
+	free  chan *baseBatch
+	err   error // once ahead is closed
 }
 
 func (r *recovery) newBaseStream(f *baseLog) *baseStream {
-	whole := !slices.ContainsFunc(f.known.fragments, func(x fragment) bool { return x.deleted != nil })
-	return &baseStream{r: r, f: f, whole: whole, skips: r.loads.skips(f)}
+	prover := baseProver{r: r.replay}
+	return &baseStream{r: r, f: f, skips: r.loads.skips(f), batch: new(baseBatch), takes: prover, reads: prover}
 }
 
 // baseRows replays the rows of all files of the base, and holds their footers against
@@ -70,7 +55,8 @@ func (r *recovery) baseRows() error {
 	ahead := min(runtime.GOMAXPROCS(0), 4)
 	if total < baseParallel || ahead == 1 {
 		for _, b := range streams {
-			if err := b.end(b.read(b.take)); err != nil {
+			b.hand = b.take
+			if err := b.end(b.read()); err != nil {
 				return err
 			}
 		}
@@ -94,22 +80,29 @@ func (r *recovery) baseRows() error {
 
 // begin lets the rows of a file be read beside others.
 func (b *baseStream) begin(reading *sync.WaitGroup, stop <-chan struct{}) {
-	b.batches, b.free = make(chan []baseRow, baseAhead), make(chan []baseRow, baseAhead)
+	// There are no more batches than are ahead and in the hands of the two goroutines.
+	b.ahead, b.free = make(chan *baseBatch, baseAhead), make(chan *baseBatch, baseAhead+2)
+	b.hand = func() error {
+		if len(b.ahead) == cap(b.ahead) {
+			if err := b.reads.prove(b.batch); err != nil {
+				return corruptIn(b.f.path, b.f.end, err)
+			}
+		}
+		select {
+		case b.ahead <- b.batch:
+		case <-stop:
+			return errStopped
+		}
+		select {
+		case b.batch = <-b.free:
+		default:
+			b.batch = new(baseBatch)
+		}
+		return nil
+	}
 	reading.Go(func() {
-		defer close(b.batches)
-		b.err = b.read(func(rows []baseRow) error {
-			select {
-			case b.batches <- rows:
-			case <-stop:
-				return errStopped
-			}
-			select {
-			case b.rows = <-b.free:
-			default:
-				b.rows = make([]baseRow, 0, baseBatch)
-			}
-			return nil
-		})
+		defer close(b.ahead)
+		b.err = b.read()
 	})
 }
 
@@ -118,28 +111,29 @@ var errStopped = errors.New("engine: the reading of the base has ended")
 
 // follow takes the rows of a file that is read beside others.
 func (b *baseStream) follow() error {
-	for rows := range b.batches {
-		if err := b.take(rows); err != nil {
+	for batch := range b.ahead {
+		if err := b.replay(batch); err != nil {
 			return err
 		}
-		clear(rows) // which keep what was read in memory
-		select {
-		case b.free <- rows[:0]:
-		default:
-		}
+		b.free <- batch
 	}
 	return b.err
 }
 
-// take replays some rows.
-func (b *baseStream) take(rows []baseRow) error {
-	p := b.r.replay
-	p.slot = b.f.slot
-	for i := range rows {
-		if err := p.baseRow(&rows[i]); err != nil {
-			return corruptIn(b.f.path, rows[i].offset, err)
-		}
+// take replays the batch that was read.
+func (b *baseStream) take() error { return b.replay(b.batch) }
+
+// replay replays a batch and makes it empty.
+func (b *baseStream) replay(batch *baseBatch) error {
+	err := b.takes.prove(batch)
+	if err == nil {
+		b.r.replay.slot = b.f.slot
+		err = b.r.replay.baseBatch(batch)
 	}
+	if err != nil {
+		return corruptIn(b.f.path, batch.rows[0].offset, err)
+	}
+	batch.reset()
 	return nil
 }
 
@@ -164,9 +158,10 @@ func (b *baseStream) end(err error) error {
 }
 
 // read reads a file to its footer and hands over its rows.
-func (b *baseStream) read(hand func([]baseRow) error) error {
+func (b *baseStream) read() error {
 	f := b.f
 	sc := wal.NewScanner(f.file, f.start, f.allocated, f.salt)
+	var fr wal.RawFrame
 	for n := 0; f.seal == nil; n++ {
 		if len(b.skips) > 0 && b.skips[0].first.Offset == sc.Offset() {
 			to, err := b.skip()
@@ -176,8 +171,7 @@ func (b *baseStream) read(hand func([]baseRow) error) error {
 			sc = wal.NewScanner(f.file, to, f.allocated, f.salt)
 			continue
 		}
-		fr, ok := sc.Next()
-		if !ok {
+		if !sc.NextRaw(&fr) {
 			return f.stopped(sc)
 		}
 		if b.r.ended != nil && n%baseFlush == 0 {
@@ -185,18 +179,12 @@ func (b *baseStream) read(hand func([]baseRow) error) error {
 				return err
 			}
 		}
-		if err := b.frame(fr); err != nil {
+		if err := b.frame(&fr); err != nil {
 			return corruptIn(f.path, fr.Offset, err)
 		}
 		f.end = fr.End()
-		if len(b.rows) == baseBatch {
-			if err := hand(b.rows); err != nil {
-				return err
-			}
-			b.rows = b.rows[:0]
-		}
 	}
-	return hand(b.rows)
+	return b.hand()
 }
 
 // skip goes over rows that came from a primary segment, and returns where the file goes
@@ -213,7 +201,7 @@ func (b *baseStream) skip() (to int64, err error) {
 	return to, nil
 }
 
-func (b *baseStream) frame(fr wal.Frame) error {
+func (b *baseStream) frame(fr *wal.RawFrame) error {
 	f := b.f
 	switch fr.Kind {
 	case wal.KindSchema:
@@ -221,35 +209,15 @@ func (b *baseStream) frame(fr wal.Frame) error {
 			return damaged(fr.Offset, "a schema behind rows of the base")
 		}
 		f.schema++
-		_, err := wal.DecodeSchema(fr)
+		_, err := wal.DecodeSchema(fr.Frame())
 		return err
 	case wal.KindPut:
-		if b.whole {
-			return b.row(fr)
-		}
-		ids, _, err := wal.CutPut(fr)
-		if err != nil {
-			return err
-		}
-		b.sizes.add(TableID(ids.Table), fr.End()-fr.Offset)
-		dead, err := f.cursor.row(ids, fr.Offset)
-		if err != nil {
-			return err
-		}
-		f.passed(fr, dead)
-		if dead {
-			return nil
-		}
-		m, err := wal.DecodePut(fr)
-		if err == nil {
-			b.add(fr, m)
-		}
-		return err
+		return b.row(fr)
 	case wal.KindSeal:
 		if err := f.cursor.left(fr.Offset); err != nil {
 			return err
 		}
-		m, err := wal.DecodeSeal(fr)
+		m, err := wal.DecodeSeal(fr.Frame())
 		if err != nil {
 			return err
 		}
@@ -259,39 +227,30 @@ func (b *baseStream) frame(fr wal.Frame) error {
 	return damaged(fr.Offset, "a %s in a base", fr.Kind)
 }
 
-// row is frame for a row of a file in which nothing is superseded.
-func (b *baseStream) row(fr wal.Frame) error {
-	m, err := wal.DecodePut(fr)
+// row puts a row into the batch, unless it is superseded.
+func (b *baseStream) row(fr *wal.RawFrame) error {
+	f := b.f
+	ids, rec, err := wal.CutRawPut(fr)
 	if err != nil {
 		return err
 	}
-	b.sizes.add(TableID(m.Table), fr.End()-fr.Offset)
-	if _, err := b.f.cursor.row(wal.RowIDs{Table: m.Table, Version: m.Version, Rowid: m.Rowid}, fr.Offset); err != nil {
+	end := fr.End()
+	b.sizes.add(TableID(ids.Table), end-fr.Offset)
+	dead, err := f.cursor.row(ids, fr.Offset)
+	if err != nil {
 		return err
 	}
-	b.f.passed(fr, false)
-	b.add(fr, m)
-	return nil
-}
-
-func (b *baseStream) add(fr wal.Frame, m wal.Put) {
-	b.rows = append(b.rows, baseRow{m, fr.Offset, uint32(fr.End() - fr.Offset), b.sumOf(&m), b.r.loads.fragment(b.f)})
-}
-
-// sumOf is what a row adds, if its table is in memory. Tables do not change while a base
-// is read.
-func (b *baseStream) sumOf(m *wal.Put) (sum row.Sum) {
-	t := b.last
-	if t == nil || uint64(t.def.ID) != m.Table {
-		slot, ok := b.r.replay.defs.slot(TableID(m.Table))
-		if !ok {
-			return sum // which is damage, as is told when it is taken
+	if f.passed(fr.Offset, end, dead); dead {
+		return nil
+	}
+	if !b.batch.takes(ids, rec) {
+		if err := b.hand(); err != nil {
+			return err
 		}
-		t = b.r.replay.tables[slot]
-		b.last = t
 	}
-	if t.keys || t.def.Version != m.Version {
-		return sum
+	if len(b.batch.rows) == 0 {
+		b.batch.table, b.batch.version, b.batch.part = ids.Table, ids.Version, b.r.loads.fragment(f)
 	}
-	return row.RowSum(m.Table, m.Rowid, t.colIDs, m.Rec, t.def.RowidAlias, &b.scratch)
+	b.batch.add(ids.Rowid, fr.Offset, rec, end-fr.Offset)
+	return nil
 }

@@ -81,7 +81,7 @@ func (s *Store) compact(ctx context.Context, job int64, lockTimeout time.Duratio
 	if !mode.thorough {
 		s.releaseOld() // before more is written
 	}
-	s.indexAfter(ctx, job)
+	s.indexAfter(ctx, job, mode.rate)
 	var wrote int64
 	for _, f := range made.fresh {
 		if !made.shared {

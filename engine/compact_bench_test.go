@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -62,46 +61,6 @@ func BenchmarkCompact(b *testing.B) {
 				must(b, s.Close())
 			}
 		})
-	}
-}
-
-// BenchmarkCommitBesideCompaction is the latency of single-row commits to a table of
-// 100,000 rows, without and with compactions one after the other.
-func BenchmarkCommitBesideCompaction(b *testing.B) {
-	for _, resident := range []Resident{ResidentAll, ResidentKeys} {
-		for _, beside := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/compacting=%t", resident, beside), func(b *testing.B) {
-				s, err := Open(b.Context(), Options{Dir: b.TempDir(), Create: true, NoCompaction: true})
-				must(b, err)
-				defer func() { must(b, s.Close()) }()
-				fillForCompaction(b, s, resident, 100_000, 0)
-				var stop atomic.Bool
-				ended := make(chan error, 1)
-				go func() {
-					var err error
-					for beside && !stop.Load() && err == nil {
-						err = s.Compact(b.Context(), nil)
-					}
-					ended <- err
-				}()
-				times := make([]time.Duration, 0, b.N)
-				rng := rand.New(rand.NewPCG(2, 2))
-				b.ResetTimer()
-				for range b.N {
-					id := rng.Int64N(100_000)
-					start := time.Now()
-					wait(b, s, update(b, s, put("t", id, id, "changed"+strings.Repeat("y", 220))))
-					times = append(times, time.Since(start))
-				}
-				b.StopTimer()
-				stop.Store(true)
-				must(b, <-ended)
-				slices.Sort(times)
-				b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-us")
-				b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-us")
-				b.ReportMetric(float64(s.Metrics().Compactions), "compactions")
-			})
-		}
 	}
 }
 

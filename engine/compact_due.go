@@ -49,7 +49,12 @@ func compactionDue(used, last, garbage int64, l compactLimits) bool {
 // its definition, which may make up to 8 bytes more: a row has to count for as much
 // when it goes as when it came, whatever became of the definition meanwhile.
 func liveSize(def *TableDef, rowid int64, rec row.Record) int64 {
-	return wal.PutSize(uint64(def.ID), 1, rowid, rec)
+	return liveBytes(def, rowid, len(rec))
+}
+
+// liveBytes is liveSize for a record of n bytes.
+func liveBytes(def *TableDef, rowid int64, n int) int64 {
+	return wal.PutSizeOf(uint64(def.ID), 1, rowid, n)
 }
 
 // LogUse says what the log holds, in bytes of row records.

@@ -82,6 +82,8 @@ func TestBaseForgedRows(t *testing.T) {
 	if first == last {
 		t.Fatal("rows of one table alone")
 	}
+	parallel := baseParallel
+	defer func() { baseParallel = parallel }()
 	for _, c := range []struct {
 		name, reason string
 		late         bool // found when all has been read: no file is named
@@ -94,6 +96,15 @@ func TestBaseForgedRows(t *testing.T) {
 			f.rows[len(f.rows)-1].Rec = f.rows[len(f.rows)-2].Rec
 		}},
 		{"a row of a keys table that is another", "which add up to", true, func(f *forgery) { f.rows[0].Rec = f.rows[1].Rec }},
+		{"a row that is no record", "put: row: not a record", false, func(f *forgery) { f.rows[len(f.rows)-1].Rec = "\x02\x02\x00\x05" }},
+		{"a row of a keys table that is no record", "put: row: not a record", false, func(f *forgery) { f.rows[0].Rec = "\x02\x02\x00\x05" }},
+		{"a row that is too wide", "has 50 columns", false, func(f *forgery) {
+			f.rows[len(f.rows)-1].Rec = row.Record(row.AppendRecord(nil, make([]row.Value, 50)))
+		}},
+		{"a row of a keys table that is too wide", "has 50 columns", false, func(f *forgery) {
+			f.rows[0].Rec = row.Record(row.AppendRecord(nil, make([]row.Value, 50)))
+		}},
+		{"a row by another definition", "by definition", false, func(f *forgery) { f.rows[len(f.rows)-1].Version++ }},
 		{"rows out of order", "behind row", false, func(f *forgery) { f.rows[0], f.rows[1] = f.rows[1], f.rows[0] }},
 		{"a table that the footer does not name", "has no fragment", false, func(f *forgery) {
 			f.seal.Records, f.seal.Contributions = f.seal.Records[:1], f.seal.Contributions[:1]
@@ -111,16 +122,18 @@ func TestBaseForgedRows(t *testing.T) {
 		for _, x := range f.seal.Records {
 			b.Fragments = append(b.Fragments, catalog.Fragment{TableID: int64(x.Table), Rows: int64(x.Count)})
 		}
-		snap, err := sp.scan()
-		if c.reason == "" {
-			if err != nil || snap.LSN() != sp.last {
-				t.Fatalf("%s changed: %v", c.name, err)
+		for _, baseParallel = range []int64{parallel, 0} {
+			snap, err := sp.scan()
+			if c.reason == "" {
+				if err != nil || snap.LSN() != sp.last {
+					t.Fatalf("%s changed: %v", c.name, err)
+				}
+				continue
 			}
-			continue
-		}
-		var bad *CorruptError
-		if named := errors.As(err, &bad) && bad.File == b.Path; err == nil || !named && !c.late || !strings.Contains(err.Error(), c.reason) {
-			t.Errorf("%s: %v", c.name, err)
+			var bad *CorruptError
+			if named := errors.As(err, &bad) && bad.File == b.Path; err == nil || !named && !c.late || !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("%s: %v", c.name, err)
+			}
 		}
 	}
 }

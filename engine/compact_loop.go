@@ -16,12 +16,14 @@ type compactor struct {
 	limits    compactLimits
 	wake      chan struct{} // of the goroutine; holds one word
 	left      *repointing   // what has to be read from the base yet; guarded by turn
+	retry     indexRetry    // the goroutine's own
 	unindexed bool          // for tests: compactions write no segments; guarded by turn
 	pins      []int64       // of readers, by owner, when the goroutine looked last; its own
 	turn      chan struct{} // holds a word while there is a compaction
 
 	// Guarded by Store.mu.
 	asked  bool  // the goroutine was told
+	unmade bool  // the last attempt to write index segments failed
 	behind bool  // indexes may lack fragments of the base, or generations be retired now
 	failed bool  // a compaction, or a branch point, left files behind that nothing may need
 	again  int64 // what the log has to use before the next one, after a failure some more
@@ -56,6 +58,11 @@ func (s *Store) compactLoop() {
 		case <-s.compactor.wake:
 			woken = true
 		case <-look:
+		case <-s.compactor.retry.due:
+			s.compactor.retry.due = nil
+			s.mu.Lock()
+			s.compactor.behind = s.compactor.behind || s.compactor.unmade
+			s.mu.Unlock()
 		}
 		s.mu.Lock()
 		due := s.compactor.asked
@@ -66,6 +73,10 @@ func (s *Store) compactLoop() {
 		}
 		s.repointLeft()
 		s.indexIfBehind()
+		s.mu.Lock()
+		unmade := s.compactor.unmade
+		s.mu.Unlock()
+		s.compactor.retry.plan(unmade)
 		pinned, err := s.reapReaders(s.untilClose)
 		swept := 0
 		if err == nil {

@@ -181,8 +181,12 @@ func (p *planner) parts(base []*baseFile, touched map[TableID][]int64) error {
 // written, as when there is none any more.
 func (t *tablePlan) mostly() bool { return 4*len(t.ids) >= 3*t.Len() }
 
-// take makes a file of the base one that may be kept.
+// take makes a file of the base one that may be kept. Most of what is kept is not read,
+// so it is asked for its size at least.
 func (p *planner) take(f *baseFile) error {
+	if err := p.read.s.hasExtent(f.path, f.info.Bytes); err != nil {
+		return err
+	}
 	c := *f
 	c.fragments = slices.Clone(f.fragments)
 	if !c.located() {

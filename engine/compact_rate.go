@@ -81,10 +81,19 @@ type ratedReader struct {
 	rate *byteRate
 }
 
+// reader is how a file is read at the rate.
+func (r *byteRate) reader(ctx context.Context, file io.ReaderAt) io.ReaderAt {
+	if r == nil {
+		return file
+	}
+	return ratedReader{file, ctx, r}
+}
+
 func (r ratedReader) ReadAt(b []byte, off int64) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
+	breathe()
 	if err := r.rate.charge(r.ctx, int64(len(b))); err != nil {
 		return 0, err
 	}

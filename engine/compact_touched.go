@@ -13,7 +13,7 @@ import (
 // A compaction writes anew the rows that the generations it replaces have a record
 // of, whatever became of them since: these are the touched rows. What they are now
 // is in the state of the cut; here only their ids are gathered, 8 bytes a record at
-// most while a file is read and 8 bytes a row behind it.
+// most while a file is read and 16 bytes a row behind it.
 
 // replacedBy lists the generations that a base of the cut stands for, in log order
 // for each shard, and per shard the newest of them. The caller holds mu.
@@ -36,14 +36,23 @@ func (s *Store) replacedBy(lsn LSN) (gens []*generation, steps []catalog.ShardGe
 // generations: each once, ascending.
 func (s *Store) touchedRows(ctx context.Context, gens []*generation, rate *byteRate) (map[TableID][]int64, error) {
 	touched := map[TableID][]int64{}
+	sorted := map[TableID]int{} // how many there were when they were sorted last
 	for _, g := range gens {
 		if err := s.touchedIn(ctx, g, rate, touched); err != nil {
 			return nil, err
 		}
+		// Not behind each of many small files: what is sorted already would be again.
 		for id, list := range touched {
-			slices.Sort(list)
-			touched[id] = slices.Compact(list)
+			if len(list) > 2*sorted[id] {
+				slices.Sort(list)
+				touched[id] = slices.Compact(list)
+				sorted[id] = len(touched[id])
+			}
 		}
+	}
+	for id, list := range touched {
+		slices.Sort(list)
+		touched[id] = slices.Compact(list)
 	}
 	return touched, nil
 }

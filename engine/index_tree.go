@@ -61,13 +61,26 @@ func appendRowid(dst []byte, rowid int64) []byte {
 
 // splitEntry separates an index entry into key and row id.
 func splitEntry(entry string) (key string, rowid int64) {
+	at := entryCut(entry)
+	return entry[:at], entryRowid(entry, at)
+}
+
+// entryCut returns where in an entry its row id begins. It is negative if one from
+// elsewhere is too short.
+func entryCut[K string | []byte](entry K) int {
 	end := len(entry)
-	n := int(entry[end-1]&7) + minRowid
-	at := end - n
-	first := entry[at]
+	if end == 0 {
+		return -1
+	}
+	return end - int(entry[end-1]&7) - minRowid
+}
+
+// entryRowid returns the row id that begins there.
+func entryRowid[K string | []byte](entry K, at int) int64 {
+	n, first := len(entry)-at, entry[at]
 	low := uint64(first & 15)
-	for _, b := range []byte(entry[at+1:]) {
-		low = low<<8 | uint64(b)
+	for i := at + 1; i < len(entry); i++ {
+		low = low<<8 | uint64(entry[i])
 	}
 	low >>= 3
 	if n == maxRowid { // of which the first byte was shifted out
@@ -75,7 +88,7 @@ func splitEntry(entry string) (key string, rowid int64) {
 	} else if first < 8<<4 {
 		low |= ^uint64(0) << (8*n - rowidBits)
 	}
-	return entry[:at], int64(low)
+	return int64(low)
 }
 
 // keyMaker computes index entries of rows of one table. It keeps its buffers,

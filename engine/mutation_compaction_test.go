@@ -125,6 +125,7 @@ var compactionFences = []fencesOf{
 	for`, `	slices.SortStableFunc(kept, func(a, b *planFile) int { return cmp.Compare(b.share(), a.share()) })
 	for`, "TestCompactSteadyState"},
 		{"a file without a live row is not kept", `f.out || f.liveRows() == 0; f.out {`, `f.out; f.out {`, "TestCompactKeepsModel"},
+		{"a file of the base that was cut off is not kept", `	if err := p.read.s.hasExtent(f.path, f.info.Bytes); err != nil {`, `	if err := p.read.s.hasExtent(f.path, f.info.Bytes); false {`, "TestCompactNoticesWhatIsCutOff"},
 		{"files are not too many", `	if len(kept) <= mostKept {`, `	if true {`, "TestCompactLeavesWhatGrows"},
 		{"garbage is a reason for who asks", `idleShare*(all-live) > all || `, ``, "TestCompactThoroughly"},
 		{"little garbage is none", `idleShare*(all-live) > all || `, `all > live || `, "TestCompactThoroughly"},
@@ -161,6 +162,13 @@ var compactionFences = []fencesOf{
 	}},
 	{"base_rows.go", ".", []fence{
 		{"what is in the catalog is compared", `	if err := f.matches(); err != nil {`, `	if err := error(nil); err != nil {`, "TestBaseOfAnotherSeal"},
+	}},
+	{"base_batch.go", ".", []fence{
+		{"what a base has are records", `		if err != nil {
+			return wal.BadRecord(x.offset, err)`, `		if err != nil && i < 0 {
+			return wal.BadRecord(x.offset, err)`, "TestBaseForgedRows"},
+		{"rows of a base are no wider than their table", `columns > len(p.t.def.Columns)`, `columns < 0`, "TestBaseForgedRows"},
+		{"rows of a batch are of one table", `		b.table == ids.Table && b.version == ids.Version`, `		true`, "TestBaseForgedRows"},
 	}},
 	{"base_cursor.go", ".", []fence{
 		{"rows of a fragment are in order", `	} else if c.ordinal > 0 && ids.Rowid <= c.last {`, `	} else if false {`, "TestBaseForged"},
@@ -211,12 +219,23 @@ var compactionFences = []fencesOf{
 		{"what was replaced goes with Close", `		_, err = s.sweep(ctx, s.home.held)`, `		err = nil`, "TestCompact$"},
 		{"what a crash left goes with Open", `	if _, err := s.sweep(ctx, s.home.held); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 	}},
+	{"segments_job.go", ".", []fence{
+		{"indexes that could not be written are tried again", `	s.compactor.unmade = err != nil && s.compactor.auto`, `	s.compactor.unmade = false && err != nil && s.compactor.auto`, "TestFailedIndexesAreTriedAgain"},
+		{"they are tried less and less often", `		r.wait = min(max(2*r.wait, r.first), r.most)`, `		r.wait = r.first`, "TestIndexRetry"},
+	}},
+	{"segments_write.go", ".", []fence{
+		{"segments are written at a rate", `	return w.rate.charge(w.ctx, n)`, `	return nil`, "TestIndexesAreRated"},
+		{"who ends an index job has not found damage", `	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ref, ended
+	}
+`, ``, "TestIndexesAreRated"},
+	}},
 	{"compact_brake.go", ".", []fence{
 		{"nobody waits where nothing would be freed", `	b.on = due && log > least`, `	b.on = log > least`, "TestBrake"},
 		{"a wait is bounded", `	if last := now.Add(brakeMost); b.until.After(last) {`, `	if last := now.Add(brakeMost); false {`, "TestBrake"},
 		{"a log may grow while it is compacted", `	b.from = max(room, log+grown)`, `	b.from = room`, "TestBrake"},
 		{"rows that are only added are no reason to wait", `	return use.Used - c.base - max(0, use.Live-c.live)`, `	return use.Used - c.base`, "TestWritersWaitForCompaction"},
-		{"who begins to write waits", `	s.brakes.until.Store(until)`, `	s.brakes.until.Store(0)`, "TestWritersWaitForCompaction"},
+		{"who begins to write waits", `	s.brakes.until.Store(until)`, `	s.brakes.until.Store(0 * until)`, "TestWritersWaitForCompaction"},
 	}},
 	{"compact_due.go", ".", []fence{
 		{"what the base keeps of garbage is no reason", `	return max(0, use.Garbage()-s.compactor.idle)`, `	return max(0, use.Garbage())`, "TestCompactSteadyState"},

@@ -8,25 +8,27 @@ var indexJobFences = []fencesOf{
 		return false, nil`, `	if s.isSpoiled(g.ObjectID) {
 		return true, nil`, "TestDamagedSegments"},
 		{"a segment that is missing covers nothing", `	case errors.Is(err, fs.ErrNotExist):
-		err = &CorruptError`, `	case errors.Is(err, fs.ErrNotExist):
-		_ = &CorruptError`, "TestDamagedSegments"},
-		{"a job reads segments to their end", `	case thorough:`, `	case false:`, "TestDamagedSegments"},
+		return &CorruptError{File: path, Reason: "the file is missing", Err: err}
+`, `	case errors.Is(err, fs.ErrNotExist):
+		return nil
+`, "TestIndexJobFindsDamage"},
+		{"a job reads segments to their end", `	if err == nil && thorough {`, `	if false {`, "TestIndexJobFindsDamage"},
 		{"a segment of which nothing is left goes", `		usable := some
 `, `		usable := true
-`, "TestCompactionIndexes"},
+`, "TestPlanOfNothingLeft"},
 		{"volatile tables take no part", `		if !def.Durable {`, `		if false {`, "TestIndexJob"},
 		{"small segments are merged", `			take[i] = true
 `, ``, "TestToMerge"},
-		{"there are few segments", ` && left < maxSegments {`, ` {`, "TestToMergeKeepsFew"},
+		{"there are few segments", ` && left < maxSegments {`, ` {`, "TestToMergeBoundsSegments"},
 		{"segments of dead rows are written anew", `g.Entries > 2*g.live`, `g.Entries < 0`, "TestToMerge"},
 		{"what is merged is covered", `	for _, g := range w.merge {`, `	for _, g := range w.merge[:0] {`, "TestCompactionIndexes"},
 	}},
 	{"segments_source.go", ".", []fence{
-		{"a deleted row has no entry", `		if c.wanted(at) && !x.isDeleted(ordinal) {`, `		if c.wanted(at) {`, "TestCatchupRandom|TestCompactionIndexes"},
+		{"a deleted row has no entry", `		if c.wanted(at) && !x.isDeleted(ordinal) {`, `		if c.wanted(at) {`, "TestDeletedRowsHaveNoEntry"},
 		{"a row is in its fragment", `		if TableID(ids.Table) != x.table {`, `		if false {`, "TestFragmentScanRefuses"},
 		{"a fragment has all its rows", `		if !ok {
 			return c.cut(sc.Stop())`, `		if !ok {
-			return nil`, "TestFragmentScanRefuses"},
+			return nil`, "TestFragmentScanOfPart"},
 		{"runs of an index are in its segment", `	for _, f := range x.rows.files {
 		s, err := w.runSource(f)`, `	for _, f := range x.rows.files[:0] {
 		s, err := w.runSource(f)`, "TestSegmentsAreTheRows"},
@@ -45,7 +47,7 @@ var indexJobFences = []fencesOf{
 		x := s.w`, `		if n < 0 {
 			n = 0
 		}
-		x := s.w`, "TestCatchupRandom|TestCompactionIndexes"},
+		x := s.w`, "TestMergeLeavesOut"},
 		{"entries of deleted rows are left out", `		if x.isDeleted(at.Ordinal) {`, `		if false {`, "TestMergeLeavesOut"},
 		{"what cannot be merged is damaged", `	return s.w.s.spoilRead(s.object, err)`, `	return err`, "TestMergeLeavesOut"},
 	}},
@@ -58,7 +60,7 @@ var indexJobFences = []fencesOf{
 		{"a segment that could not be made is quarantined", `	if f.file, err = w.s.createFile(r.Path); err != nil {
 		return nil, w.unsound(err)`, `	if f.file, err = w.s.createFile(r.Path); err != nil {
 		return nil, err`, "TestQuarantineOfSegments"},
-		{"a new entry of a directory is synced", `	if err := s.syncDirs(path.Dir(name)); err != nil {`, `	if err := error(nil); err != nil {`, "TestQuarantineOfSegments"},
+		{"a new entry of a directory is synced", `	if err := s.syncDirs(path.Dir(name)); err != nil {`, `	if err := error(nil); err != nil {`, "TestCreateFileSyncs"},
 	}},
 	{"segments_job.go", ".", []fence{
 		{"generations are retired", `catalog.IndexUpdate{Retire: true}`, `catalog.IndexUpdate{}`, "TestCompactionIndexes"},
@@ -68,7 +70,7 @@ var indexJobFences = []fencesOf{
 		{"an index that was dropped is not published", `	u.Indexes = slices.DeleteFunc(u.Indexes, func(x catalog.IndexSegments) bool { return !now[x.IndexRef] })
 `, ``, "TestIndexOfAnotherBase"},
 		{"what is left undone at open is made up for", `				s.compactor.behind = true
-				s.compactor.signal()`, `				s.compactor.signal()`, "TestIndexAtOpen"},
+				s.compactor.signal()`, `				s.compactor.signal()`, "TestIndexMissingAtOpen"},
 	}},
 	{"segments_job.go", ".", []fence{
 		{"a step that was ended is made up for", `	if err != nil && ctx.Err() != nil { //`, `	if false { //`, "TestIndexStepThatWasEnded"},
@@ -81,7 +83,7 @@ var indexJobFences = []fencesOf{
 		{"what waited for rows is retired later", `	s.compactor.behind = true // what rows`, `	s.compactor.behind = false // what rows`, "TestRetiredWhenRowsHaveMoved"},
 	}},
 	{"segments_read.go", ".", []fence{
-		{"a segment has the sealed extent", `	if size != g.Extent {`, `	if false {`, "TestDamagedSegments"},
+		{"a segment has the sealed extent", `	if size != g.Extent {`, `	if false {`, "TestSegmentWithMoreBytes"},
 		{"a segment has the sealed digest", `	if r.Digest() != g.Digest {`, `	if false {`, "TestOtherSegment"},
 		{"a segment covers what the catalog says", `!has[id] {`, `!has[id] && false {`, "TestOtherSegment"},
 	}},

@@ -143,8 +143,19 @@ func (o *objects) readAt(ob *object, b []byte, off int64) (int, error) {
 		case o.closed.Load():
 			return 0, ErrClosed
 		}
-		return 0, fmt.Errorf("engine: reading %s at %d: %w", ob.path, off, err)
+		return 0, o.failed(ob, off, len(b), err)
 	}
+}
+
+// failed says why a read failed: a page of a mapping that the file does not have any more
+// was cut off.
+func (o *objects) failed(ob *object, off int64, n int, err error) error {
+	if errors.Is(err, vfs.ErrPageFault) {
+		if info, serr := o.fs.Stat(ob.path); serr == nil && info.Size < off+int64(n) {
+			return &CorruptError{File: ob.path, Offset: info.Size, Reason: fmt.Sprintf("the file ends before %d, where a row's record should be", off), Err: err}
+		}
+	}
+	return fmt.Errorf("engine: reading %s at %d: %w", ob.path, off, err)
 }
 
 // open opens a sealed object as pace says, and lets go of the reader it had, if

@@ -8,33 +8,40 @@ func (r *replay) begin(s *Schema) {
 	}
 }
 
-// baseRow replays a row of a base: of rows that are not superseded, no two are of one.
-func (r *replay) baseRow(b *baseRow) error {
-	t, err := r.row(b.Table, b.Version, b.offset)
+// baseBatch replays rows of a base: of rows that are not superseded, no two are of one.
+// They are proven.
+func (r *replay) baseBatch(b *baseBatch) error {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	first := &b.rows[0]
+	t, err := r.row(b.table, b.version, first.offset)
 	if err != nil {
 		return err
 	}
-	if n, _ := b.Rec.Columns(); n > len(t.def.Columns) {
-		return damaged(b.offset, "row %d of table %q has %d columns", b.Rowid, t.def.Name, n)
-	}
+	r.records += uint64(len(b.rows) - 1)
 	if b.part.isSkipped() {
-		return damaged(b.offset, "row %d of table %q, which its index segments do not have", b.Rowid, t.def.Name)
+		return damaged(first.offset, "row %d of table %q, which its index segments do not have", first.rowid, t.def.Name)
 	}
 	t.tracks = b.part != nil && t.segs != nil && (!b.part.covered || t.segs.primary)
-	before := t.tally.rows
-	if t.keys {
-		r.setPlace(t, b.Rowid, rowPlace{kind: filed, slot: r.slot, off: b.offset, size: b.size})
-	} else {
-		t.move(b.Rowid)
-		if _, found := t.rows.set(b.Rowid, b.Rec, blockAt(r.slot, b.offset)); !found {
+	for i := range b.rows {
+		x := &b.rows[i]
+		rec := b.rec(x)
+		if t.keys {
+			r.loc = appendLocator(r.loc[:0], rowPlace{kind: filed, slot: r.slot, off: x.offset, size: x.size})
+			rec = r.loc
+		}
+		t.move(x.rowid)
+		before := t.tally.rows
+		if !t.rows.load(x.rowid, rec) {
 			t.tally.rows++
 		}
-		t.tally.sum = t.tally.sum.Add(b.sum)
-		t.live += liveSize(t.def, b.Rowid, b.Rec)
+		if t.tally.rows == before {
+			return damaged(x.offset, "row %d of table %q is in the base twice", x.rowid, t.def.Name)
+		}
 	}
-	if t.tally.rows == before {
-		return damaged(b.offset, "row %d of table %q is in the base twice", b.Rowid, t.def.Name)
-	}
+	t.tally.sum = t.tally.sum.Add(b.sum)
+	t.live += b.live
 	return nil
 }
 

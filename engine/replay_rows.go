@@ -33,6 +33,8 @@ type replayRows struct {
 
 	direct bool // changes are few: they are made in the tree
 
+	loader *tree.RowLoader // that the tree is made with, while rows come from a base in order
+
 	seen  *rowFilter // has all rows there are, unless nil
 	asked int        // how often there was none
 }
@@ -67,6 +69,7 @@ func ownRows(t *rowTree) replayRows {
 
 // get returns the record of a row.
 func (r *replayRows) get(rowid int64) (row.Record, bool) {
+	r.settle()
 	if i, ok := r.at[rowid]; ok {
 		rec := r.late[i].Rec
 		return rec, rec != ""
@@ -77,16 +80,56 @@ func (r *replayRows) get(rowid int64) (row.Record, bool) {
 // set stores a record that is cut from a block of the log and returns the one the
 // row had.
 func (r *replayRows) set(rowid int64, rec row.Record, from logBlock) (old row.Record, had bool) {
+	r.settle()
 	r.bytes += len(rec)
-	if !r.hasMax || rowid > r.max {
-		r.max, r.hasMax = rowid, true
+	if r.isLast(rowid) {
 		r.tree.Set(rowid, rec)
-		if r.seen != nil {
-			r.seen.add(rowid)
-		}
 		return "", false
 	}
 	return r.put(rowid, rec, from)
+}
+
+// isLast notes a row whose id is larger than all others'; false if it is not.
+func (r *replayRows) isLast(rowid int64) bool {
+	if r.hasMax && rowid <= r.max {
+		return false
+	}
+	r.max, r.hasMax = rowid, true
+	if r.seen != nil {
+		r.seen.add(rowid)
+	}
+	return true
+}
+
+// load stores a copy of a record of a base, and reports whether the row had one.
+func (r *replayRows) load(rowid int64, rec []byte) (had bool) {
+	r.bytes += len(rec)
+	switch {
+	case !r.isLast(rowid):
+		r.settle()
+		if r.direct {
+			_, had = r.tree.SetBytes(rowid, rec)
+			return had
+		}
+		r.make()
+		_, had = r.place(rowid, keepCopy(r, rec))
+		return had
+	case r.loader == nil && r.tree.Len() == 0:
+		r.loader = new(tree.RowLoader)
+		fallthrough
+	case r.loader != nil:
+		r.loader.Add(rowid, rec)
+	default:
+		r.tree.SetBytes(rowid, rec)
+	}
+	return false
+}
+
+// settle ends the making of a tree in order, after which it can be looked at.
+func (r *replayRows) settle() {
+	if r.loader != nil {
+		r.tree, r.loader = r.loader.Rows(), nil
+	}
 }
 
 // remove takes out a row and returns its record.
@@ -105,10 +148,19 @@ func (r *replayRows) put(rowid int64, rec row.Record, from logBlock) (old row.Re
 	case r.direct:
 		return r.tree.Set(rowid, rec)
 	}
+	r.make()
+	return r.place(rowid, r.keep(rec, from))
+}
+
+// make makes room beside the tree, if there is none.
+func (r *replayRows) make() {
 	if r.waste > max(mergeLate, r.bytes) {
 		r.merge()
 	}
-	rec = r.keep(rec, from)
+}
+
+// place notes a record that may be kept, or the end of one.
+func (r *replayRows) place(rowid int64, rec row.Record) (old row.Record, had bool) {
 	fresh := r.isNew(rowid)
 	if !fresh {
 		if i, found := r.at[rowid]; found {
@@ -154,6 +206,11 @@ func (r *replayRows) keep(rec row.Record, from logBlock) row.Record {
 			return rec
 		}
 	}
+	return keepCopy(r, rec)
+}
+
+// keepCopy returns a copy of a record that may be kept.
+func keepCopy[K ~string | ~[]byte](r *replayRows, rec K) row.Record {
 	r.waste += len(rec)
 	if r.block == nil || r.block.Cap()-r.block.Len() < len(rec) {
 		r.block = new(strings.Builder)
@@ -175,6 +232,7 @@ func (r *replayRows) merge() {
 
 // give returns the tree of all rows, after which there must be no more changes.
 func (r *replayRows) give() *rowTree {
+	r.settle()
 	if !r.direct && len(r.late) > 0 {
 		r.merge()
 	}

@@ -231,7 +231,7 @@ func contentIDOf(kind string, r io.ReaderAt, extent int64) ([32]byte, error) {
 }
 
 func hashOf(h hash.Hash, r io.ReaderAt, n int64) (sum [32]byte, err error) {
-	if got, err := io.CopyBuffer(h, io.NewSectionReader(r, 0, n), make([]byte, max(1, min(n, wal.BlockSize)))); err != nil {
+	if got, err := io.CopyBuffer(h, io.NewSectionReader(calmReader{r}, 0, n), make([]byte, max(1, min(n, wal.BlockSize)))); err != nil {
 		return sum, err
 	} else if got != n {
 		return sum, io.ErrUnexpectedEOF

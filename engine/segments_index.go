@@ -120,7 +120,7 @@ func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *
 	defer done()
 	var keys tree.KeyLoader
 	var before entryBefore
-	add := func(entry string, null bool) bool {
+	add := func(entry []byte, null bool) bool {
 		if b.ix.Unique && before.equals(entry, null, &twins) {
 			return false
 		}
@@ -130,6 +130,13 @@ func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *
 	others, stop := iter.Pull(b.s.All())
 	defer stop()
 	other, more := others()
+	var buf []byte
+	addOther := func() bool {
+		_, null := b.nulls[other]
+		buf = append(buf[:0], other...)
+		other, more = others()
+		return add(buf, null)
+	}
 	live := func(fragment uint64, ordinal uint32) bool {
 		x := s.loads.fragments[fragment]
 		return x != nil && x.covered && s.loads.isLive(fragment, ordinal)
@@ -139,32 +146,37 @@ func (s *tableSegments) index(b *indexBuilder, moved *roaring64.Bitmap) (built *
 	}
 	m := segment.NewMerge(readers, live)
 	some := !moved.IsEmpty()
-	for n := 0; m.Next(); n++ {
-		if n%baseFlush == 0 {
-			if err := s.loads.may(0, 0); err != nil {
-				return nil, twins, err
-			}
+	for m.NextBatch() {
+		if err := s.loads.may(0, 0); err != nil {
+			return nil, twins, err
 		}
-		e := m.Entry()
-		if some {
-			if _, rowid := splitEntry(e.Key); moved.Contains(uint64(rowid)) {
-				continue
+		batch := m.Batch()
+		for i := range batch.Len() {
+			entry := batch.Key(i)
+			cut := entryCut(entry)
+			if cut < 0 {
+				return nil, twins, s.loads.wrong(list, "entry %x of index %q, which ends in no row id", entry, b.ix.Name)
 			}
-			for ; more && other < e.Key; other, more = others() {
-				if _, null := b.nulls[other]; !add(other, null) {
-					return nil, twins, nil
+			if some {
+				if moved.Contains(uint64(entryRowid(entry, cut))) {
+					continue
+				}
+				for more && other < string(entry) {
+					if !addOther() {
+						return nil, twins, nil
+					}
 				}
 			}
-		}
-		if !add(e.Key, e.Null) {
-			return nil, twins, nil
+			if !add(entry, batch.Null(i)) {
+				return nil, twins, nil
+			}
 		}
 	}
 	if err := m.Err(); err != nil {
 		return nil, twins, s.loads.spoil(list, err)
 	}
-	for ; more; other, more = others() {
-		if _, null := b.nulls[other]; !add(other, null) {
+	for more {
+		if !addOther() {
 			return nil, twins, nil
 		}
 	}
@@ -185,21 +197,21 @@ func (l *segmentLoads) whole(readers []*segment.Reader) bool {
 
 // entryBefore is the entry of a unique index before the one at hand.
 type entryBefore struct {
-	key   string
-	rowid int64
+	entry []byte
+	cut   int // where its row id begins
 	null  bool
-	some  bool
 }
 
 // equals reports whether an entry's key is that of the one before, with the rows of
 // both, the later one first; then it takes its place.
-func (b *entryBefore) equals(entry string, null bool, twins *[2]int64) bool {
-	key, rowid := splitEntry(entry)
-	if b.some && !null && !b.null && key == b.key {
-		*twins = [2]int64{max(rowid, b.rowid), min(rowid, b.rowid)}
+func (b *entryBefore) equals(entry []byte, null bool, twins *[2]int64) bool {
+	cut := entryCut(entry)
+	if len(b.entry) > 0 && cut == b.cut && !null && !b.null && string(entry[:cut]) == string(b.entry[:cut]) {
+		rowid, other := entryRowid(entry, cut), entryRowid(b.entry, cut)
+		*twins = [2]int64{max(rowid, other), min(rowid, other)}
 		return true
 	}
-	b.key, b.rowid, b.null, b.some = key, rowid, null, true
+	b.entry, b.cut, b.null = append(b.entry[:0], entry...), cut, null
 	return false
 }
 

@@ -41,7 +41,11 @@ func (s *Store) index(ctx context.Context, job int64, name string, thorough bool
 	if err != nil {
 		return err
 	}
-	return closedCause(ctx, s.indexBase(ctx, job, target, thorough, progress))
+	var rate *byteRate
+	if !thorough { // nobody waits for it
+		rate = s.compactRate()
+	}
+	return closedCause(ctx, s.indexBase(ctx, job, target, thorough, rate, progress))
 }
 
 // targetOf finds what an index job is about. nil is everything.
@@ -69,40 +73,70 @@ func (s *Store) targetOf(name string) (func(*indexWork) bool, error) {
 }
 
 // indexAfter is the step of a compaction that follows its base. The compaction is done,
-// so what fails here is left to the next one, or to a job; what was only ended early is
-// made up for at once.
-func (s *Store) indexAfter(ctx context.Context, job int64) {
+// so what fails here is left to the next one, to a job, or to the compactor (indexRetry);
+// what was only ended early is made up for at once.
+func (s *Store) indexAfter(ctx context.Context, job int64, rate *byteRate) {
 	if s.compactor.unindexed {
 		return
 	}
-	err := s.indexBase(ctx, job, nil, false, nil)
+	err := s.indexBase(ctx, job, nil, false, rate, nil)
 	if err != nil && ctx.Err() != nil { // of who asked for the compaction, not of the store
 		s.mu.Lock()
 		s.compactor.behind = true
 		s.mu.Unlock()
 		s.compactor.signal()
 	}
+	if err == nil || ctx.Err() == nil {
+		s.indexed(err)
+	}
 	if err != nil && ctx.Err() == nil && s.untilClose.Err() == nil && s.refusal() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}
 }
 
+// indexed notes whether segments of all indexes were written: those that could not be are
+// tried again. Without a compactor nothing is done that nobody asked for.
+func (s *Store) indexed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compactor.unmade = err != nil && s.compactor.auto && !errors.Is(err, catalog.ErrPoisoned)
+}
+
+// indexRetry is when index segments are tried again that could not be written, as when
+// there was no room: less and less often.
+type indexRetry struct {
+	first, most time.Duration
+	wait        time.Duration    // the last one
+	due         <-chan time.Time // nil: nothing is to be tried again
+}
+
+// plan says whether there is something to be tried again, after an attempt or none.
+func (r *indexRetry) plan(unmade bool) {
+	switch {
+	case !unmade:
+		r.wait, r.due = 0, nil
+	case r.due == nil:
+		r.wait = min(max(2*r.wait, r.first), r.most)
+		r.due = time.After(r.wait)
+	}
+}
+
 // indexBase brings the segments up to the base and publishes them. The caller has the
 // compactor's turn.
-func (s *Store) indexBase(ctx context.Context, job int64, target func(*indexWork) bool, thorough bool, progress func(done, total int64)) error {
+func (s *Store) indexBase(ctx context.Context, job int64, target func(*indexWork) bool, thorough bool, rate *byteRate, progress func(done, total int64)) error {
 	start := time.Now()
 	for {
 		p, err := s.planIndexes(ctx, target, thorough)
 		if err != nil {
-			return notDurable(fmt.Errorf("engine: planning indexes: %w", err))
+			return endedOr(ctx, notDurable(fmt.Errorf("engine: planning indexes: %w", err)))
 		}
-		w := &indexWriter{s: s, ctx: ctx, job: job, plan: p}
+		w := &indexWriter{s: s, ctx: ctx, job: job, plan: p, rate: rate}
 		if err := w.run(progress); err != nil {
 			err = w.abandon(err)
 			if errors.Is(err, errSpoiled) && w.lost == nil { // one that was to be merged: next time it is as if there were none
 				continue
 			}
-			return notDurable(fmt.Errorf("engine: writing indexes: %w", err))
+			return endedOr(ctx, notDurable(fmt.Errorf("engine: writing indexes: %w", err)))
 		}
 		if err := s.publishIndexes(ctx, w); err != nil {
 			return withFull(err)
@@ -112,6 +146,14 @@ func (s *Store) indexBase(ctx context.Context, job int64, target func(*indexWork
 		s.mu.Unlock()
 		return nil
 	}
+}
+
+// endedOr is the end of a context, in the place of what failed for it.
+func endedOr(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // indexIfBehind runs an index job if there may be something to do that no compaction
@@ -126,6 +168,7 @@ func (s *Store) indexIfBehind() {
 		return
 	}
 	_, err := s.RunJob(s.untilClose, JobRequest{Kind: JobIndex, auto: true})
+	s.indexed(err)
 	if err != nil && !errors.Is(err, ErrClosed) && s.untilClose.Err() == nil && s.refusal() == nil {
 		s.event(Event{Kind: EventBackgroundFailed, Err: err})
 	}

@@ -15,6 +15,7 @@ type segmentSource struct {
 	path   string
 	r      *segment.Reader
 	done   func() error // ends the reading
+	cost   float64      // bytes of an entry, on average
 	number []int64      // by position in the header: the fragment in the plan, -1 for one that is gone
 	one    *segment.PrimaryIter
 	two    *segment.SecondaryIter
@@ -54,6 +55,7 @@ func (w *indexWriter) runSource(f *segmentFile) (*segmentSource, error) {
 }
 
 func (s *segmentSource) begin() {
+	s.cost = float64(s.r.Extent()) / float64(max(1, s.r.Entries()))
 	if s.r.Header().Kind == segment.Primary {
 		s.one = s.r.Primary(math.MinInt64)
 	} else {
@@ -79,6 +81,7 @@ func (s *segmentSource) next() (*indexEntry, error) {
 		default:
 			return nil, s.err()
 		}
+		s.w.moved += s.cost
 		n := s.number[at.Fragment]
 		if n < 0 {
 			continue

@@ -108,7 +108,7 @@ func indexesOf(schema *Schema) (list []*indexWork) {
 func (s *Store) planIndexes(ctx context.Context, target func(*indexWork) bool, thorough bool) (*indexPlan, error) {
 	state, err := s.cat.StateOf(ctx, s.opts.Timeline)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, err
 	}
 	s.mu.Lock()
 	p := &indexPlan{base: s.base, number: map[int64]int{}}
@@ -259,21 +259,29 @@ func (w *indexWork) covers(p *indexPlan) []int {
 	return slices.Compact(list)
 }
 
+// hasExtent reports whether a sealed file is there and as long as it was sealed: a
+// *CorruptError if it is not.
+func (s *Store) hasExtent(path string, extent int64) error {
+	info, err := s.fs.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &CorruptError{File: path, Reason: "the file is missing", Err: err}
+	case err != nil:
+		return fmt.Errorf("engine: looking for %s: %w", path, err)
+	case info.Size != extent:
+		return &CorruptError{File: path, Offset: min(info.Size, extent), Reason: fmt.Sprintf("%d bytes, sealed as %d", info.Size, extent)}
+	}
+	return nil
+}
+
 // usable reports whether a segment of the head can be relied on. One that was found
 // damaged is replaced.
 func (s *Store) usable(ctx context.Context, g *catalog.Segment, thorough bool) (bool, error) {
 	if s.isSpoiled(g.ObjectID) {
 		return false, nil
 	}
-	info, err := s.fs.Stat(g.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = &CorruptError{File: g.Path, Reason: "the file is missing", Err: err}
-	case err != nil:
-		return false, fmt.Errorf("engine: looking for %s: %w", g.Path, err)
-	case info.Size != g.Extent:
-		err = &CorruptError{File: g.Path, Offset: min(info.Size, g.Extent), Reason: fmt.Sprintf("%d bytes, sealed as %d", info.Size, g.Extent)}
-	case thorough:
+	err := s.hasExtent(g.Path, g.Extent)
+	if err == nil && thorough {
 		err = s.verifySegment(ctx, g)
 	}
 	var bad *CorruptError

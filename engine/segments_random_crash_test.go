@@ -30,10 +30,12 @@ func (r *catchupRun) on(mem *vfs.Mem) {
 // watch begins with what a crash may leave, and returns the first file operation it can
 // come behind.
 func (r *catchupRun) watch() int {
+	r.cats.mu.Lock()
 	for _, c := range r.cats.list {
 		must(r.t, os.Remove(c.file))
 	}
 	r.cats.list = nil
+	r.cats.mu.Unlock()
 	r.watched.Store(true)
 	must(r.t, r.o.CatalogSeam.Commit("now", func() error { return nil }))
 	r.states, r.acks = map[LSN]committed{}, nil

@@ -66,6 +66,9 @@ type runs struct {
 	files   []*segmentFile
 }
 
+// sortBreath is how many comparisons take 0.1 ms, about.
+const sortBreath = 4096
+
 // arenaSize is how much memory for keys is taken at once.
 const arenaSize = 256 << 10
 
@@ -94,7 +97,13 @@ func (r *runs) add(e indexEntry) int {
 // sort puts the entries in memory in order.
 func (r *runs) sort() {
 	if !r.sorted {
-		slices.SortFunc(r.entries, func(a, b indexEntry) int { return compareEntries(&a, &b) })
+		n := 0
+		slices.SortFunc(r.entries, func(a, b indexEntry) int {
+			if n++; n%sortBreath == 0 {
+				breathe()
+			}
+			return compareEntries(&a, &b)
+		})
 		r.sorted = true
 	}
 }

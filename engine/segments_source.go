@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tidemarkdb/tidemark/engine/segment"
@@ -14,6 +15,8 @@ type fragmentScan struct {
 	file  *baseFile
 	want  map[int]bool // places in file.fragments; nil for all
 	ended func() error // asked now and then
+	rate  *byteRate    // of reading; nil: no bound
+	ctx   context.Context
 	tell  func(bytes int64)
 	// row is given each row that is wanted and not deleted: the place of its fragment in
 	// the file, its ordinal and its frame.
@@ -44,7 +47,7 @@ func (c *fragmentScan) run() (err error) {
 	} else {
 		at = 0
 	}
-	return c.frames(wal.NewScanner(f.file, from, f.allocated, f.salt), at, last)
+	return c.frames(wal.NewScanner(c.rate.reader(c.ctx, f.file), from, f.allocated, f.salt), at, last)
 }
 
 func (c *fragmentScan) wanted(at int) bool {
@@ -152,7 +155,7 @@ func (w *indexWriter) gather(progress func(done, total int64)) error {
 	}
 	for _, r := range files {
 		before := done
-		scan := fragmentScan{s: w.s, file: r.file, want: r.want, ended: w.ended, tell: func(bytes int64) {
+		scan := fragmentScan{s: w.s, file: r.file, want: r.want, ended: w.ended, rate: w.rate, ctx: w.ctx, tell: func(bytes int64) {
 			if done += bytes; progress != nil {
 				progress(min(done, total), total)
 			}

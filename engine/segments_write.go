@@ -41,6 +41,8 @@ type indexWriter struct {
 	lost  error                // what went wrong with its file, nil while it is sound
 	files []*segmentFile       // all that were made
 	held  int                  // bytes of entries in memory
+	rate  *byteRate            // of what is read and written; nil: no bound
+	moved float64              // bytes that were since it was charged
 
 	segments, merged int   // written, and that they stand for
 	bytes            int64 // of them
@@ -66,13 +68,13 @@ func (w *indexWriter) write(x *indexWork, fragments []uint32, from func() (*inde
 	for i, n := range fragments {
 		place[n] = uint32(i)
 	}
-	out, err := segment.NewWriter(f.file, f.header)
+	out, err := segment.NewWriter(countedFile{f.file, &w.moved}, f.header)
 	if err != nil {
 		return nil, none, w.unsound(fmt.Errorf("engine: writing %s: %w", f.Path, err))
 	}
 	for n := 0; ; n++ {
 		if n%baseFlush == 0 {
-			if err := w.ended(); err != nil {
+			if err := w.charge(); err != nil {
 				return nil, none, err
 			}
 		}
@@ -98,10 +100,32 @@ func (w *indexWriter) write(x *indexWork, fragments []uint32, from func() (*inde
 		return nil, none, w.unsound(fmt.Errorf("engine: writing %s: %w", f.Path, err))
 	}
 	f.extent = sum.Extent
-	return f, sum, nil
+	return f, sum, w.charge()
+}
+
+// charge waits until more may be read and written.
+func (w *indexWriter) charge() error {
+	if err := w.ended(); err != nil {
+		return err
+	}
+	n := int64(w.moved)
+	w.moved -= float64(n)
+	return w.rate.charge(w.ctx, n)
+}
+
+// countedFile counts what is written.
+type countedFile struct {
+	segment.Appender
+	n *float64
+}
+
+func (f countedFile) WriteAt(b []byte, off int64) (int, error) {
+	*f.n += float64(len(b))
+	return f.Appender.WriteAt(b, off)
 }
 
 func (w *indexWriter) ended() error {
+	breathe()
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -168,7 +192,10 @@ func (w *indexWriter) seal(x *indexWork, f *segmentFile, sum segment.Summary) (c
 	if err := w.s.syncEntries(path.Dir(f.Path)); err != nil {
 		return ref, w.unsound(err)
 	}
-	content, err := contentIDOf(catalog.KindIndex, f.file, sum.Extent)
+	content, err := contentIDOf(catalog.KindIndex, w.rate.reader(w.ctx, f.file), sum.Extent)
+	if ended := w.ctx.Err(); ended != nil && err != nil {
+		return ref, ended
+	}
 	if err != nil {
 		return ref, w.unsound(fmt.Errorf("engine: reading %s: %w", f.Path, err))
 	}

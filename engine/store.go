@@ -206,6 +206,7 @@ func newStore(o Options, h *home) *Store {
 	s.compactor = compactor{
 		auto: !o.NoCompaction && !o.Memory, limits: compactLimits{o.CompactFloor, o.CompactRatio, o.CompactGarbage},
 		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		retry: indexRetry{first: sweepEvery, most: sweepMost},
 	}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -179,7 +180,61 @@ func TestValidateRefuses(t *testing.T) {
 		if err := Record(b).Validate(); !errors.Is(err, ErrRecord) {
 			t.Errorf("%s: %v", name, err)
 		}
+		checkProver(t, Record(b))
 	}
+}
+
+// checkProver holds a Prover against the functions that it does the work of.
+func checkProver(t *testing.T, rec Record) {
+	t.Helper()
+	ids := []uint32{1, 2, 3, 500, 5, 6, 7}
+	for alias := -1; alias < 2; alias++ {
+		for _, ids := range [][]uint32{ids, ids[:2], nil} {
+			p := NewProver(7, ids, alias)
+			for range 2 { // with a buffer and without
+				some := Sum{math.MaxUint64, 5}
+				sum := some
+				columns, err := p.Prove(-42, []byte(rec), &sum)
+				if n, err2 := p.Prove(-42, []byte(rec), nil); n != columns || fmt.Sprint(err) != fmt.Sprint(err2) {
+					t.Fatalf("%x: %d columns, %v, without a sum %d, %v", rec, columns, err, n, err2)
+				}
+				if want := rec.Validate(); want != nil {
+					if err == nil || err.Error() != want.Error() || sum != some {
+						t.Fatalf("%x: %v, want %v", rec, err, want)
+					}
+					continue
+				}
+				n, _ := rec.Columns()
+				if want := RowSum(7, -42, ids, rec, alias, nil); err != nil || sum != some.Add(want) || columns != n {
+					t.Fatalf("%x: %d columns of sum %x, %v, want %d of %x", rec, columns, sum, err, n, want)
+				}
+			}
+		}
+	}
+}
+
+// A Prover finds in one pass what Validate and RowSum find, right and wrong.
+func TestProver(t *testing.T) {
+	r := newRand(t)
+	for range 5000 {
+		vs := make([]Value, r.IntN(9))
+		for i := range vs {
+			if vs[i] = randomValue(r); r.IntN(8) == 0 {
+				vs[i] = TextValue(strings.Repeat("x", r.IntN(300)))
+			}
+		}
+		rec := AppendRecord(nil, vs)
+		checkProver(t, Record(rec))
+		rec[r.IntN(len(rec))] ^= 1 << r.IntN(8)
+		checkProver(t, Record(rec))
+		checkProver(t, Record(rec[:r.IntN(len(rec)+1)]))
+	}
+	for _, v := range hardValues() {
+		checkProver(t, record(v, v))
+	}
+	checkProver(t, record(hardValues()...))
+	checkProver(t, record(make([]Value, 200)...))
+	checkProver(t, record(TextValue(strings.Repeat("x", 10_000))))
 }
 
 // Whatever Validate accepts is exactly what AppendRecord writes.
@@ -191,6 +246,7 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rec := Record(b)
 		n, err := rec.Columns()
+		checkProver(t, rec)
 		if rec.Validate() != nil {
 			return
 		}

@@ -62,6 +62,26 @@ func BenchmarkSecondary(b *testing.B) {
 	perEntry(b, len(es))
 }
 
+// A merge of one segment, a batch at a time.
+func BenchmarkMergeBatches(b *testing.B) {
+	es := secondaryKeys(rand.New(rand.NewPCG(1, 1)), benchEntries, 16)
+	file, _ := writeSecondary(b, testHeader(Secondary), es)
+	r := open(b, file, testHeader(Secondary))
+	b.ReportAllocs()
+	for b.Loop() {
+		m, n := NewMerge([]*Reader{r}, nil), 0
+		for m.NextBatch() {
+			for i := range m.Batch().Len() {
+				n += len(m.Batch().Key(i))
+			}
+		}
+		if n == 0 || m.Err() != nil {
+			b.Fatal(m.Err())
+		}
+	}
+	perEntry(b, len(es))
+}
+
 // A merge of four segments of which each entry is live.
 func BenchmarkMerge(b *testing.B) {
 	for _, k := range []Kind{Primary, Secondary} {

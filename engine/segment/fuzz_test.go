@@ -127,6 +127,7 @@ func FuzzBlocks(f *testing.F) {
 		if bad := b.decode(body, uint64(entries), fragments); bad >= 0 {
 			return
 		}
+		b.keep()
 		var have, last []byte
 		state := placeStart()
 		for i := range b.entries {

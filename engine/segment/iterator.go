@@ -3,7 +3,6 @@ package segment
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 const minRow = math.MinInt64
@@ -179,6 +178,22 @@ func (it *SecondaryIter) SeekTo(key string) bool {
 
 // load reads a block.
 func (it *SecondaryIter) load(i int) bool {
+	if it.decode(i) {
+		it.b.keep()
+		return true
+	}
+	it.b.entries = it.b.entries[:0]
+	return false
+}
+
+// nextBlock decodes the next block, of which there are only bytes then: the other methods
+// are of no use afterwards.
+func (it *SecondaryIter) nextBlock() bool {
+	return it.err == nil && it.block < len(it.r.dir.blocks) && it.decode(it.block)
+}
+
+// decode reads a block and decodes it.
+func (it *SecondaryIter) decode(i int) bool {
 	it.at, it.b.entries = 0, it.b.entries[:0]
 	var body []byte
 	if it.buf, body, it.err = it.r.read(i, it.buf); it.err != nil {
@@ -187,21 +202,25 @@ func (it *SecondaryIter) load(i int) bool {
 	d := &it.r.dir
 	if bad := it.b.decode(body, d.blocks[i].entries, uint32(len(it.r.header.Fragments))); bad >= 0 {
 		it.err = it.r.corrupt(i, bad, "impossible entry")
-	} else if !strings.HasPrefix(it.b.key(0), d.seps[i]) {
+	} else if !hasPrefix(it.b.bytes(0), d.seps[i]) {
 		it.err = it.r.corrupt(i, 0, "another first key than in the directory")
-	} else if i+1 < len(d.seps) && !separates(it.b.key(len(it.b.entries)-1), d.seps[i+1]) {
+	} else if i+1 < len(d.seps) && !separates(it.b.bytes(len(it.b.entries)-1), d.seps[i+1]) {
 		it.err = it.r.corrupt(i, 0, "the last key is not the one before the next block's")
 	}
 	if it.err != nil {
-		it.b.entries = it.b.entries[:0]
 		return false
 	}
 	it.block = i + 1
 	return true
 }
 
+// hasPrefix reports whether a key begins with sep.
+func hasPrefix(key []byte, sep string) bool {
+	return len(key) >= len(sep) && string(key[:len(sep)]) == sep
+}
+
 // separates reports whether sep is greater than a key by its last byte alone.
-func separates(key, sep string) bool {
+func separates(key []byte, sep string) bool {
 	n := len(sep) - 1
-	return len(key) >= n && key[:n] == sep[:n] && (len(key) == n || key[n] < sep[n])
+	return hasPrefix(key, sep[:n]) && (len(key) == n || key[n] < sep[n])
 }

@@ -30,6 +30,7 @@ type Merge struct {
 	any     bool   // there is one
 	object  uint64 // its segment
 	skipped int64
+	batch   Batch
 	err     error
 }
 

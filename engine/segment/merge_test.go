@@ -75,6 +75,56 @@ func readMerge(m *Merge) (es []Merged, err error) {
 	return es, m.Err()
 }
 
+// readBatches reads a merge of keys by batches, as far as these tell.
+func readBatches(m *Merge) (es []Merged, err error) {
+	for m.NextBatch() {
+		if m.Batch().Len() == 0 {
+			return es, errors.New("an empty batch")
+		}
+		for i := range m.Batch().Len() {
+			es = append(es, Merged{Key: string(m.Batch().Key(i)), Null: m.Batch().Null(i)})
+		}
+	}
+	return es, m.Err()
+}
+
+// keysOf are entries as batches tell of them.
+func keysOf(es []Merged) []Merged {
+	out := make([]Merged, len(es))
+	for i, e := range es {
+		out[i] = Merged{Key: e.Key, Null: e.Null}
+	}
+	return out
+}
+
+// Batches are the entries of a merge, of one segment and of several, live and not.
+func TestMergeBatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 3).Draw(t, "segments")
+		entries := rapid.OneOf(rapid.IntRange(0, 5), rapid.SampledFrom([]int{1000, 30_000})).Draw(t, "entries")
+		rs, _, live := segmentsOf(t, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), Secondary, n, entries)
+		isLive := func(f uint64, o uint32) bool { return live[at{f, o}] }
+		if rapid.Bool().Draw(t, "few live") {
+			isLive = func(f uint64, o uint32) bool { return o%4001 == 0 && live[at{f, o}] }
+		} else if n == 1 && rapid.Bool().Draw(t, "all live") {
+			isLive = nil
+		}
+		ranges := append(Split(rs, 3), Range{})
+		for _, rg := range ranges {
+			one, all := NewMergeRange(rs, isLive, rg), NewMergeRange(rs, isLive, rg)
+			want, err := readMerge(one)
+			have, err2 := readBatches(all)
+			if err != nil || err2 != nil || !slices.Equal(have, keysOf(want)) || one.Skipped() != all.Skipped() || all.NextBatch() {
+				t.Fatalf("%d entries of %d, %d skipped of %d, %v, %v", len(have), len(want), all.Skipped(), one.Skipped(), err, err2)
+			}
+		}
+	})
+	rs, _, _ := segmentsOf(t, rand.New(rand.NewPCG(1, 1)), Primary, 1, 10)
+	if _, err := readBatches(NewMerge(rs, nil)); err == nil {
+		t.Error("batches of a primary segment")
+	}
+}
+
 // A merge is the live entries in order, however they are spread, and so are the ranges of
 // a split one after the other.
 func TestMerge(t *testing.T) {
@@ -188,6 +238,16 @@ func TestMergeOfDamage(t *testing.T) {
 			}
 			if len(have) == 0 || !slices.Equal(have, want[:len(have)]) {
 				t.Fatalf("%v, segment %d: %d entries before the damage", k, i, len(have))
+			}
+			if k == Primary {
+				continue
+			}
+			for _, list := range [][]*Reader{list, list[i : i+1]} { // several, and one alone
+				c = nil
+				have, err := readBatches(NewMerge(list, func(f uint64, o uint32) bool { return live[at{f, o}] }))
+				if !errors.As(err, &c) || c.Object != r.header.Object || c.Offset != x.off || len(have) == 0 {
+					t.Fatalf("segment %d, batches: %d, %v", i, len(have), err)
+				}
 			}
 		}
 	}

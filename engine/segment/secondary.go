@@ -64,28 +64,35 @@ func (s *placeState) append(p []byte, key []byte, n int, at Place, null bool) []
 	return p
 }
 
-// secondaryBlock is a decoded block. Its keys are one string, so that a block costs one
-// allocation and its entries have no pointers that the collector would look at.
+// secondaryBlock is a decoded block. Its keys lie one after the other, so that a block
+// costs one allocation at most and its entries have no pointers that the collector would
+// look at.
 type secondaryBlock struct {
 	entries []secondaryPart
-	all     string // the keys, one after the other
-	keys    []byte // the same while they are decoded
+	keys    []byte
+	all     string // the keys once more, when they are handed out to stay
 }
 
-// secondaryPart is an entry but for its key, which ends there in all keys.
+// secondaryPart is an entry but for its key, which lies there among all keys.
 type secondaryPart struct {
-	end int
+	from, end uint32
 	Place
 	null bool
 }
 
+// bytes returns the key of an entry, which the next block takes the place of.
+func (k *secondaryBlock) bytes(i int) []byte {
+	x := &k.entries[i]
+	return k.keys[x.from:x.end]
+}
+
+// keep lets key and entry be used.
+func (k *secondaryBlock) keep() { k.all = string(k.keys) }
+
 // key returns the key of an entry.
 func (k *secondaryBlock) key(i int) string {
-	from := 0
-	if i > 0 {
-		from = k.entries[i-1].end
-	}
-	return k.all[from:k.entries[i].end]
+	x := &k.entries[i]
+	return k.all[x.from:x.end]
 }
 
 // entry returns an entry.
@@ -115,7 +122,11 @@ func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int 
 			more, at = uvarint(b, at)
 			n += min(more, BlockKeys)
 		}
-		more, at = uvarint(b, at)
+		if short(b, at) {
+			more, at = uint64(b[at]), at+1
+		} else {
+			more, at = longUvarint(b, at)
+		}
 		prev := keys[last:]
 		if n > uint64(len(prev)) || at > len(b) || more > uint64(len(b)-at) {
 			return was
@@ -129,14 +140,19 @@ func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int 
 				return was
 			}
 		}
-		last = len(keys)
-		keys = append(keys, prev[:n]...)
-		keys = append(keys, b[at:at+int(more)]...)
+		from := len(keys)
+		keys = appendShort(keys, keys[:cap(keys)], last, int(n))
+		keys = appendShort(keys, b, at, int(more))
+		last = from
 		at += int(more)
 		if tag&samePlace != 0 {
-			var diff int64
-			diff, at = varint(b, at)
-			s.ordinal = wide(s.ordinal, diff)
+			var diff uint64
+			if short(b, at) {
+				diff, at = uint64(b[at]), at+1
+			} else {
+				diff, at = longUvarint(b, at)
+			}
+			s.ordinal = wide(s.ordinal, unzigzag(diff))
 		} else {
 			var f, ordinal uint64
 			f, at = uvarint(b, at)
@@ -149,11 +165,25 @@ func (k *secondaryBlock) decode(b []byte, entries uint64, fragments uint32) int 
 		if at > len(b) || s.ordinal < 0 || s.ordinal > math.MaxUint32 {
 			return was
 		}
-		parts = append(parts, secondaryPart{len(keys), Place{s.fragment, uint32(s.ordinal)}, tag&nullKey != 0})
+		parts = append(parts, secondaryPart{uint32(from), uint32(len(keys)), Place{s.fragment, uint32(s.ordinal)}, tag&nullKey != 0})
 	}
 	if at != len(b) {
 		return at
 	}
-	k.entries, k.keys, k.all = parts, keys, string(keys)
+	k.entries, k.keys = parts, keys
 	return -1
+}
+
+// few is how many bytes are moved at once, whether they are needed or not, where a call
+// would take longer than that.
+const few = 16
+
+// appendShort appends n bytes of b from a position on, mostly few.
+func appendShort(dst, b []byte, at, n int) []byte {
+	end := len(dst)
+	if n > few || len(b)-at < few || cap(dst)-end < few {
+		return append(dst, b[at:at+n]...)
+	}
+	*(*[few]byte)(dst[end : end+few]) = [few]byte(b[at:])
+	return dst[:end+n]
 }

@@ -11,21 +11,33 @@ const badAt = math.MaxInt
 
 // uvarint decodes a number at b[at:] and returns it with the position behind it.
 func uvarint(b []byte, at int) (uint64, int) {
-	if at < len(b) && b[at] < 0x80 {
+	if short(b, at) {
 		return uint64(b[at]), at + 1
 	}
 	return longUvarint(b, at)
 }
 
+// short reports whether the number at b[at:] is one byte, for whoever cannot afford a
+// call for that.
+func short(b []byte, at int) bool { return at < len(b) && b[at] < 0x80 }
+
 func longUvarint(b []byte, at int) (uint64, int) {
-	if at >= len(b) {
-		return 0, badAt
+	v, shift := uint64(0), 0
+	for i := at; i < len(b); i++ {
+		c := b[i]
+		if c < 0x80 {
+			if c == 0 && i > at || shift == 63 && c > 1 { // not the shortest, too large
+				return 0, badAt
+			}
+			return v | uint64(c)<<shift, i + 1
+		}
+		if shift == 63 {
+			return 0, badAt
+		}
+		v |= uint64(c&0x7f) << shift
+		shift += 7
 	}
-	v, n := binary.Uvarint(b[at:])
-	if n <= 0 || n > 1 && b[at+n-1] == 0 { // cut off, too large, or not the shortest
-		return 0, badAt
-	}
-	return v, at + n
+	return 0, badAt // cut off
 }
 
 func varint(b []byte, at int) (int64, int) {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -73,6 +74,44 @@ func BenchmarkKeysSet(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/entry")
+}
+
+// BenchmarkLoad makes trees of what comes in order: rows whose ids are close together,
+// rows whose ids are not, and index entries.
+func BenchmarkLoad(b *testing.B) {
+	for _, step := range []int64{1, 1 << 40} {
+		b.Run(map[int64]string{1: "rows", 1 << 40: "far rows"}[step], func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var l RowLoader
+				for id := range int64(benchRows) {
+					l.Add(id*step, []byte("a record of twenty bytes"))
+				}
+				l.Rows()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/row")
+		})
+	}
+	b.Run("keys", func(b *testing.B) {
+		s := NewSorter(benchRows)
+		for _, id := range benchIDs(false) {
+			s.Add(binary.BigEndian.AppendUint64([]byte("\x03some"), uint64(id)))
+		}
+		var entries [][]byte
+		for e := range s.All() {
+			entries = append(entries, []byte(e))
+		}
+		b.ReportAllocs()
+		b.ResetTimer()
+		for b.Loop() {
+			var l KeyLoader
+			for _, e := range entries {
+				l.Add(e)
+			}
+			l.Keys()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/entry")
+	})
 }
 
 func BenchmarkGet(b *testing.B) {

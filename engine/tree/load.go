@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"encoding/binary"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,7 +15,9 @@ type loader struct {
 	t      base
 	piece  bool
 	leaves []*leaf  // of a piece
-	leaf   *leaf    // that is being filled
+	leaf   *leaf    // that is being filled; its data is here:
+	data   []byte   // what is written of it, in memory for all leaves
+	other  []byte   // where data is written anew, in turn with it
 	last   *leaf    // that was put behind the others last
 	order  []uint16 // of such a leaf, to use again
 	orders []uint16 // memory for orders, not used yet
@@ -60,16 +63,63 @@ func (l *loader) pieces(n int, fill func(i int, l *loader)) {
 func (l *loader) add(head uint64, entry string) { addTo(l, head, entry) }
 
 func addTo[K bytesLike](l *loader, head uint64, entry K) {
-	if l.leaf != nil && l.leaf.crowded(head, len(entry)) {
+	f := l.leaf
+	if f != nil && f.crowded(head, len(entry)) {
 		l.flush()
+		f = nil
 	}
-	if l.leaf == nil {
-		l.leaf = newLeaf(l.t.own, l.t.keyed, head)
-		l.leaf.order = l.order[:0]
-		l.leaf.empty(max(maxBytes, 2*headSize+bodySize(len(entry))))
+	if f == nil {
+		f = l.begin(head)
 	}
-	insert(l.leaf, l.leaf.len(), head, entry)
+	data := l.data
+	if !f.keyed {
+		if !f.covers(head) {
+			l.reframe(f.framedWith(head))
+			data = l.data
+		}
+		data = binary.LittleEndian.AppendUint64(data, head-f.base)
+		data = data[:len(l.data)+int(f.width)]
+	}
+	f.order = append(f.order, uint16(len(data)))
+	if n := len(entry); n < 0x80 {
+		data = append(data, byte(n))
+	} else {
+		data = binary.AppendUvarint(data, uint64(n))
+	}
+	data = append(data, entry...)
+	f.live += uint32(len(data) - len(l.data))
+	f.last = head
+	l.data = data
 	l.t.size.bytes += cost(l.t.keyed, len(entry))
+}
+
+// begin returns a new leaf to fill.
+func (l *loader) begin(head uint64) *leaf {
+	f := newLeaf(l.t.own, l.t.keyed, head)
+	f.order, f.first = l.order[:0], head
+	if cap(l.data) == 0 || cap(l.data) > 4*maxBytes { // a long entry is rare
+		l.data = make([]byte, 0, maxBytes+headSize)
+	}
+	l.leaf, l.data = f, append(l.data[:0], padding[:f.pad()]...)
+	return f
+}
+
+// reframe writes what there is of the leaf anew, in another frame.
+func (l *loader) reframe(to frame) {
+	f, from, data := l.leaf, l.data, append(l.other[:0], padding...)
+	for i, at := range f.order {
+		end := len(from)
+		if i+1 < len(f.order) {
+			end = int(f.order[i+1]) - int(f.width)
+		}
+		head := f.base + binary.LittleEndian.Uint64(from[at-headSize:])>>(f.shift&63)
+		n := len(data)
+		data = binary.LittleEndian.AppendUint64(data, head-to.base)[:n+int(to.width)]
+		f.order[i] = uint16(len(data))
+		data = append(data, from[at:end]...)
+	}
+	l.data, l.other = data, from
+	f.frame, f.live = to, uint32(len(data)-headSize)
 }
 
 // flush puts the leaf that was filled behind the others.
@@ -79,7 +129,7 @@ func (l *loader) flush() {
 		return
 	}
 	l.leaf, l.order, f.order = nil, f.order, l.carve(f.order)
-	f.shrink()
+	f.data = string(l.data)
 	l.append(f)
 }
 

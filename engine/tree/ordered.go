@@ -26,7 +26,7 @@ func (b *RowLoader) Rows() *Rows {
 type KeyLoader struct{ l *loader }
 
 // Add appends a copy of an entry, which must be behind all that were added.
-func (b *KeyLoader) Add(entry string) {
+func (b *KeyLoader) Add(entry []byte) {
 	if b.l == nil {
 		b.l = newLoader(true)
 	}

@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,12 +16,16 @@ func TestLoaders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Int64(), 0, 3000, rapid.ID).Draw(t, "ids")
 		long := rapid.IntRange(0, 300).Draw(t, "long")
+		huge := rapid.IntRange(1, 100).Draw(t, "huge") // so many rows apart is one longer than leaves are
 		slices.Sort(ids)
 		var rows, want Rows
 		var keys []string
 		var byID RowLoader
 		for i, id := range ids {
 			rec := fmt.Sprintf("%d %0*d", id, i%(long+1), i)
+			if i%huge == huge/2 && i < 10*huge {
+				rec += strings.Repeat("x", maxBytes*(1+i%7)/2)
+			}
 			byID.Add(id, []byte(rec))
 			want.Set(id, row.Record(rec))
 			keys = append(keys, rec)
@@ -33,7 +38,7 @@ func TestLoaders(t *testing.T) {
 		var byKey KeyLoader
 		var wantKeys Keys
 		for _, k := range slices.Compact(keys) {
-			byKey.Add(k)
+			byKey.Add([]byte(k))
 			wantKeys.SetString(k)
 		}
 		index := byKey.Keys()

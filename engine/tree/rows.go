@@ -35,7 +35,16 @@ func (r *Rows) Get(id int64) (row.Record, bool) {
 
 // Set stores a copy of a record and returns the one the row had.
 func (r *Rows) Set(id int64, rec row.Record) (row.Record, bool) {
-	old, had := set(&r.t, rowHead(id), string(rec))
+	return setRow(r, id, string(rec))
+}
+
+// SetBytes is Set.
+func (r *Rows) SetBytes(id int64, rec []byte) (row.Record, bool) {
+	return setRow(r, id, rec)
+}
+
+func setRow[K bytesLike](r *Rows, id int64, rec K) (row.Record, bool) {
+	old, had := set(&r.t, rowHead(id), rec)
 	more := cost(false, len(rec))
 	if had {
 		more -= cost(false, len(old))

@@ -121,7 +121,12 @@ func (b *Builder) Put(table, version uint64, rowid int64, rec row.Record) error 
 
 // PutSize returns the bytes the frame of a Put takes.
 func PutSize(table, version uint64, rowid int64, rec row.Record) int64 {
-	return FrameSize(uvarintLen(table) + uvarintLen(version) + uvarintLen(zigzag(rowid)) + len(rec))
+	return PutSizeOf(table, version, rowid, len(rec))
+}
+
+// PutSizeOf is PutSize for a record of n bytes.
+func PutSizeOf(table, version uint64, rowid int64, n int) int64 {
+	return FrameSize(uvarintLen(table) + uvarintLen(version) + uvarintLen(zigzag(rowid)) + n)
 }
 
 // Tombstone appends the end of a row.

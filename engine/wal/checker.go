@@ -78,6 +78,23 @@ func CutPut(f Frame) (RowIDs, row.Record, error) {
 	return ids, row.Record(c.s), nil
 }
 
+// CutRawPut is CutPut.
+func CutRawPut(f *RawFrame) (RowIDs, []byte, error) {
+	table, at := uvarintAt(f.Payload, 0)
+	version, at := uvarintAt(f.Payload, at)
+	rowid, at := uvarintAt(f.Payload, at)
+	if at > len(f.Payload) || f.Kind != KindPut {
+		_, _, err := CutPut(f.Frame())
+		return RowIDs{}, nil, err
+	}
+	return RowIDs{Table: table, Version: version, Rowid: unzigzag(rowid)}, f.Payload[at:], nil
+}
+
+// BadRecord is the error of a Put whose record is not one: err says why.
+func BadRecord(offset int64, err error) error {
+	return corrupt(Frame{Kind: KindPut, Offset: offset}, "%v", err)
+}
+
 // CutRow tells which row a record of any kind is of, without a look at what it
 // says of the row.
 func CutRow(f Frame) (RowIDs, error) {

@@ -75,7 +75,7 @@ func DecodePut(f Frame) (Put, error) {
 	}
 	p.Rec = row.Record(c.s)
 	if err := p.Rec.Validate(); err != nil {
-		return Put{}, corrupt(f, "%v", err)
+		return Put{}, BadRecord(f.Offset, err)
 	}
 	return p, nil
 }

@@ -56,6 +56,21 @@ type Frame struct {
 // End returns the offset behind the frame and its padding.
 func (f Frame) End() int64 { return f.Offset + FrameSize(len(f.Payload)) }
 
+// RawFrame is a Frame whose payload belongs to the scanner that it is from.
+type RawFrame struct {
+	Kind    Kind
+	Offset  int64
+	Payload []byte
+}
+
+// End returns the offset behind the frame and its padding.
+func (f *RawFrame) End() int64 { return f.Offset + FrameSize(len(f.Payload)) }
+
+// Frame returns a copy that stays.
+func (f *RawFrame) Frame() Frame {
+	return Frame{Kind: f.Kind, Offset: f.Offset, Payload: string(f.Payload)}
+}
+
 // Align is the alignment of frames. A frame begins with prefix bytes, then the
 // kind.
 const (

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 )
 
@@ -24,6 +25,12 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		frame := Frame{Kind(kind), offset, string(payload)}
 		e, err := decode(frame, testSalt)
+		raw := RawFrame{frame.Kind, offset, bytes.Clone(payload)}
+		ids, rec, err1 := CutPut(frame)
+		rawIDs, rawRec, err2 := CutRawPut(&raw)
+		if ids != rawIDs || string(rec) != string(rawRec) || fmt.Sprint(err1) != fmt.Sprint(err2) {
+			t.Fatalf("row %+v %x, %v, and %+v %x, %v", ids, rec, err1, rawIDs, rawRec, err2)
+		}
 		if err != nil {
 			return
 		}

@@ -86,6 +86,8 @@ type Scanner struct {
 	buf  []byte // the bytes from base on; checksum spoils length and CRC of seen frames
 	str  string // the same, once a payload was cut from the block
 	base int64
+
+	length int64 // of kind and payload of the frame that was checked last, 0 if it is not in the block
 }
 
 // NewScanner returns a scanner of the frames of r from offset from on, a
@@ -108,6 +110,27 @@ func (s *Scanner) Next() (Frame, bool) {
 	return f, ok
 }
 
+// NextRaw is Next without a copy: the payload is the scanner's until it goes on.
+func (s *Scanner) NextRaw(raw *RawFrame) bool {
+	if s.r == nil {
+		return false
+	}
+	f, ok := s.check(s.next)
+	if !ok {
+		s.r, s.buf, s.str = nil, nil, ""
+		return false
+	}
+	raw.Kind, raw.Offset = f.Kind, f.Offset
+	if s.length == 0 {
+		raw.Payload = []byte(f.Payload)
+	} else {
+		at := f.Offset - s.base
+		raw.Payload = s.buf[at+prefix+1 : at+prefix+s.length]
+	}
+	s.next = raw.End()
+	return true
+}
+
 // Offset returns the offset of the next frame, or of the stop.
 func (s *Scanner) Offset() int64 { return s.next }
 
@@ -121,6 +144,21 @@ func (s *Scanner) fail(off int64, r Reason) (Frame, bool) {
 
 // frameAt reads and checks the frame at off, or sets stop.
 func (s *Scanner) frameAt(off int64) (Frame, bool) {
+	f, ok := s.check(off)
+	if !ok || s.length == 0 {
+		return f, ok
+	}
+	if s.str == "" {
+		s.str = string(s.buf)
+	}
+	at := off - s.base
+	f.Payload = s.str[at+prefix+1 : at+prefix+s.length]
+	return f, true
+}
+
+// check is frameAt, but the payload of a frame that lies in the block is left there.
+func (s *Scanner) check(off int64) (Frame, bool) {
+	s.length = 0
 	left := s.size - off
 	if left <= prefix {
 		return s.shortTail(off, left)
@@ -161,11 +199,7 @@ func (s *Scanner) frameAt(off int64) (Frame, bool) {
 			return s.fail(off, BadPadding)
 		}
 	}
-	if s.str == "" {
-		s.str = string(s.buf)
-	}
-	at := off - s.base
-	f.Payload = s.str[at+prefix+1 : at+prefix+length]
+	s.length = length
 	return f, true
 }
 

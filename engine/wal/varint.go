@@ -2,6 +2,7 @@ package wal
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -11,6 +12,26 @@ func appendUvarint(p []byte, v uint64) []byte {
 		return append(p, byte(v))
 	}
 	return binary.AppendUvarint(p, v)
+}
+
+// uvarintAt decodes a number at p[at:] as a cursor does, and returns it with the position
+// behind it, which is far behind p if there is none.
+func uvarintAt(p []byte, at int) (uint64, int) {
+	v := uint64(0)
+	for i := at; i < len(p); i++ {
+		c, n := p[i], i-at
+		if n == 9 && c > 1 {
+			break // more than 64 bits
+		}
+		v |= uint64(c&0x7f) << (7 * n)
+		if c < 0x80 {
+			if c == 0 && n > 0 {
+				break // not the shortest form
+			}
+			return v, i + 1
+		}
+	}
+	return 0, math.MaxInt
 }
 
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

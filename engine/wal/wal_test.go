@@ -84,7 +84,29 @@ func scan(file []byte, from int64, salt Salt) ([]Frame, Stop) {
 	for f, ok := s.Next(); ok; f, ok = s.Next() {
 		fs = append(fs, f)
 	}
+	scanRaw(file, from, salt, fs, s.Stop())
 	return fs, s.Stop()
+}
+
+// scanRaw panics unless frames without a copy are the same ones and end in the same way.
+func scanRaw(file []byte, from int64, salt Salt, fs []Frame, stop Stop) {
+	s := NewScanner(bytes.NewReader(file), from, int64(len(file)), salt)
+	var raw RawFrame
+	for i, f := range fs {
+		if !s.NextRaw(&raw) || raw.Frame() != f || raw.End() != f.End() || s.Offset() != f.End() {
+			panic(fmt.Sprintf("frame %d is %+v, want %+v", i, raw, f))
+		}
+		ids, rec, err := CutPut(f)
+		rawIDs, rawRec, rawErr := CutRawPut(&raw)
+		if ids != rawIDs || string(rec) != string(rawRec) || fmt.Sprint(err) != fmt.Sprint(rawErr) {
+			panic(fmt.Sprintf("frame %d is row %+v %x, %v, want %+v %x, %v", i, rawIDs, rawRec, rawErr, ids, rec, err))
+		}
+	}
+	for range 2 {
+		if s.NextRaw(&raw) || s.Stop() != stop {
+			panic(fmt.Sprintf("%+v, %+v, want %+v", raw, s.Stop(), stop))
+		}
+	}
 }
 
 // everyKind is a log with every kind of frame, extreme fields included.
