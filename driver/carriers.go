@@ -24,6 +24,13 @@ type carrier struct {
 	fails   bool // it may end a statement with FAIL
 	view    mirrored
 	body    mirrored
+
+	// What the texts depend on beside the trigger: the table it is on, and those
+	// that the body inserts into and updates, in lower case. anew: on more.
+	def     *engine.TableDef
+	written []string
+	updated []string
+	anew    bool
 }
 
 // schemaTriggers are the triggers on the tables of one schema.
@@ -54,6 +61,11 @@ func (t *tableCache) triggersOf(s *engine.Schema) (*schemaTriggers, error) {
 		}
 	}
 	st := &schemaTriggers{schema: s}
+	before := t.triggers.kept[(t.triggers.next+keptSchemas-1)%keptSchemas]
+	var since schemaChanges
+	if before != nil && before.carriers != nil {
+		since = changesSince(before.schema, s)
+	}
 	for _, o := range slices.Backward(s.Objects()) { // the newest fires first
 		if o.Kind != engine.KindTrigger {
 			continue
@@ -62,9 +74,17 @@ func (t *tableCache) triggersOf(s *engine.Schema) (*schemaTriggers, error) {
 		if on == nil || on.Table == nil {
 			continue
 		}
-		c, err := t.carrier(o, on.Table, s)
-		if err != nil {
-			return nil, err
+		var c *carrier
+		if before != nil {
+			if c = before.carriers[o]; c != nil && (c.def != on.Table || since.concern(c)) {
+				c = nil
+			}
+		}
+		if c == nil {
+			var err error
+			if c, err = t.carrier(o, on.Table, s); err != nil {
+				return nil, err
+			}
 		}
 		if st.carriers == nil {
 			st.carriers = map[*engine.Object]*carrier{}
@@ -84,7 +104,49 @@ func (t *tableCache) carrier(o *engine.Object, def *engine.TableDef, s *engine.S
 	if err != nil {
 		return nil, err
 	}
-	return makeCarrier(o.Name, "main", m.text, def)
+	c, err := makeCarrier(o.Name, "main", m.text, def)
+	if err != nil {
+		return nil, err
+	}
+	st := sqltext.Parse(o.SQL)
+	for _, ins := range st.Inserts() {
+		c.written = append(c.written, fold(ins.Target().Name))
+	}
+	for _, u := range st.Updates() {
+		c.written, c.updated = append(c.written, fold(u.Target().Name)), append(c.updated, fold(u.Target().Name))
+	}
+	c.def = def
+	c.anew = st.Mentions&^sqltext.MentionsRowid != 0 || strings.Contains(m.text, vtab.PlanFunction)
+	return c, nil
+}
+
+// schemaChanges is how a schema differs from one before.
+type schemaChanges struct {
+	tables   map[string]bool // and views, by name in lower case
+	triggers map[string]bool // names of tables that have others
+	keys     bool            // a table with foreign keys came, went or changed
+}
+
+func changesSince(before, now *engine.Schema) schemaChanges {
+	c := schemaChanges{tables: map[string]bool{}, triggers: map[string]bool{}}
+	gone, fresh := changedObjects(before, now)
+	for _, o := range slices.Concat(gone, fresh) {
+		if o.Kind == engine.KindTrigger {
+			c.triggers[fold(o.TblName)] = true
+			continue
+		}
+		c.tables[fold(o.Name)] = true
+		c.keys = c.keys || o.Table != nil && strings.Contains(strings.ToUpper(o.Table.SQL), "REFERENCES")
+	}
+	return c
+}
+
+// concern reports whether the texts of a carrier may be others after the changes.
+func (s *schemaChanges) concern(c *carrier) bool {
+	in := func(set map[string]bool, names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return set[name] })
+	}
+	return len(s.tables) > 0 && c.anew || s.keys && len(c.updated) > 0 || in(s.tables, c.written) || in(s.triggers, c.updated)
 }
 
 // makeCarrier makes the carrier of a trigger whose text is ready to run but for

@@ -47,6 +47,7 @@ func (c *conn) refresh(s *engine.Schema) error {
 	c.mirror.schema = s
 	c.mirror.gen++
 	c.db.DropCarriers()
+	c.firingWrites = nil
 	if c.names.known {
 		return c.showTemp()
 	}

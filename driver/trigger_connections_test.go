@@ -114,3 +114,23 @@ func TestTriggersStayInTheStore(t *testing.T) {
 	}
 	expect(t, db, 0, "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM u) + (SELECT count(*) FROM side.s)")
 }
+
+// A carrier is made anew when what its text depends on has changed, and only then.
+func TestTriggerTextsFollowTheSchema(t *testing.T) {
+	db := openTest(t, Config{})
+	db.SetMaxOpenConns(1)
+	mustExec(t, db, "CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE TABLE log(x)")
+	mustExec(t, db, "CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO later(x) VALUES(NEW.a); UPDATE log SET x = x + (SELECT max(x) FROM log); END")
+	mustExec(t, db, "CREATE TABLE later(x, y DEFAULT 'first')")
+	mustExec(t, db, "INSERT INTO log VALUES(1), (2)")
+	mustExec(t, db, "INSERT INTO t(a) VALUES(1)")
+	expect(t, db, "first", "SELECT y FROM later")
+	mustExec(t, db, "DROP TABLE later; CREATE TABLE later(x, y DEFAULT 'second')")
+	mustExec(t, db, "INSERT INTO t(a) VALUES(2)")
+	expect(t, db, "second", "SELECT y FROM later")
+	// From here on an UPDATE of log changes it under way.
+	mustExec(t, db, "DELETE FROM log; INSERT INTO log VALUES(1), (2)")
+	mustExec(t, db, "CREATE TRIGGER u AFTER UPDATE ON log WHEN OLD.rowid = 1 BEGIN UPDATE log SET x = 100 WHERE rowid = 2; END")
+	mustExec(t, db, "INSERT INTO t(a) VALUES(3)")
+	expect(t, db, "3,102", "SELECT group_concat(x) FROM log")
+}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -142,6 +143,7 @@ type triggerTable struct {
 	columns []string
 	id      bool // id is its rowid
 	unique  []string
+	shown   []string // columns that are not set: generated ones
 }
 
 func newTriggerProgram(seed uint64) *triggerProgram {
@@ -185,7 +187,11 @@ func (p *triggerProgram) script() (out []pairText) {
 		if p.in(6) {
 			add("SELECT changes(), last_insert_rowid()")
 		}
-		add(p.change(p.any(), nil))
+		text := p.change(p.any(), nil)
+		if p.in(6) {
+			text += p.one(" RETURNING *", " RETURNING a, typeof(b)")
+		}
+		add(text)
 	}
 	if p.fails || p.keys {
 		// What a failed row had changed before, and what last_insert_rowid() is after
@@ -256,6 +262,10 @@ func (p *triggerProgram) table(k int) pairText {
 	column("a", p.one("INTEGER", "INT", "", "TEXT"), 3)
 	column("b", p.one("TEXT", "TEXT COLLATE NOCASE", "VARCHAR(10)", ""), 4)
 	column("c", p.one("REAL", "NUMERIC", "", "BLOB"), 8)
+	if p.in(4) {
+		defs = append(defs, "g "+p.one("INT", "TEXT", "")+" AS ("+p.one("a+1", "a||b", "coalesce(c,0)*2", "b")+")"+p.one("", " STORED"))
+		t.shown = []string{"g"}
+	}
 	if p.keys && k > 0 && !p.in(3) {
 		if parent := p.any(); len(parent.unique) > 0 {
 			defs = append(defs, fmt.Sprintf("FOREIGN KEY(%s) REFERENCES %s(%s)%s%s%s", p.one("a", "c"), parent.name, parent.unique[0],
@@ -328,7 +338,7 @@ func (p *triggerProgram) change(t *triggerTable, scope []string) string {
 	case 4, 5:
 		return p.update(t, scope)
 	}
-	return "DELETE FROM " + t.name + " WHERE " + p.condition(t.columns, scope)
+	return "DELETE FROM " + t.name + " WHERE " + p.condition(append(slices.Clone(t.columns), t.shown...), scope)
 }
 
 func (p *triggerProgram) insert(t *triggerTable, scope []string) string {
@@ -403,7 +413,12 @@ func (p *triggerProgram) trigger() string {
 	t := p.any()
 	event := p.one("INSERT", "UPDATE", "DELETE", "UPDATE OF a", "UPDATE OF b, c")
 	var scope []string
-	for _, c := range t.columns {
+	kind := p.one("BEFORE", "AFTER", "AFTER", "")
+	named := slices.Clone(t.columns)
+	if kind == "AFTER" { // SQLite shows old values or none before
+		named = append(named, t.shown...)
+	}
+	for _, c := range named {
 		if event != "DELETE" {
 			scope = append(scope, "new."+c)
 		}
@@ -418,7 +433,7 @@ func (p *triggerProgram) trigger() string {
 	if p.temp && p.in(2) {
 		temp = "TEMP "
 	}
-	s := fmt.Sprintf("CREATE %sTRIGGER r%d %s %s ON %s ", temp, p.triggers, p.one("BEFORE", "AFTER", "AFTER", ""), event, t.name)
+	s := fmt.Sprintf("CREATE %sTRIGGER r%d %s %s ON %s ", temp, p.triggers, kind, event, t.name)
 	if p.in(3) {
 		s += "WHEN " + p.condition(scope, scope) + " "
 	}
