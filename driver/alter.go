@@ -51,10 +51,7 @@ func (s *shadow) alter(st *sqltext.Stmt, schema *engine.Schema, hasRows func(*en
 	if what == nil || o == nil || o.Table == nil {
 		return nil, newError("", ErrInternal, "shadow: ALTER TABLE %s", st.Target.Name)
 	}
-	a := alteration{shadow: s, what: what, schema: schema, target: o.Table, name: o.Name}
-	if what.Action == sqltext.RenameTable {
-		a.name = what.NewName
-	}
+	a := alteration{shadow: s, what: what, schema: schema, target: o.Table}
 	if err := a.refuse(); err != nil {
 		return nil, err
 	}
@@ -76,7 +73,6 @@ type alteration struct {
 	what    *sqltext.Alter
 	schema  *engine.Schema
 	target  *engine.TableDef
-	name    string    // of the table now
 	missing row.Value // of the new column, in the rows there are
 }
 
@@ -92,6 +88,13 @@ func (a *alteration) refuse() error {
 		e := newError("", ErrGeneric, "too many columns were added to %s and dropped: at most %d", a.target.Name, maxPlaces)
 		e.Hint = "CREATE TABLE … AS SELECT writes its rows anew"
 		return e
+	case what.Action == sqltext.AddColumn && what.Generated:
+		// SQLite adds a column that needs itself, and then reads the table no more.
+		st, _, err := a.db.Prepare("SELECT * FROM main." + sqltext.Quote(a.target.Name))
+		if st != nil {
+			st.Finalize()
+		}
+		return err
 	}
 	return nil
 }

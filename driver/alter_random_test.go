@@ -84,8 +84,11 @@ func (g *alterProgram) value() string {
 	return g.pick("NULL", "0", "1", "2", "-3", "2.5", "'x'", "'X'", "'12'", "x'00'", "'long text'")
 }
 
-func (g *alterProgram) columnDef(name string) string {
+func (g *alterProgram) columnDef(table, name string) string {
 	def := sqltext.Quote(name) + g.pick("", " INT", " TEXT", " REAL", " NUMERIC", " BLOB", " TEXT COLLATE NOCASE")
+	if columns := g.columns(table); len(columns) > 0 && g.rng.IntN(6) == 0 {
+		return def + " AS (" + sqltext.Quote(g.pick(columns...)) + g.pick(")", " || 'g')", " + 1)", ") STORED", " IS NULL) NOT NULL")
+	}
 	if g.rng.IntN(2) == 0 {
 		def += " DEFAULT " + g.value()
 	}
@@ -97,7 +100,12 @@ func (g *alterProgram) columnDef(name string) string {
 	case 2:
 		def += " UNIQUE"
 	case 3:
-		def += " REFERENCES t1"
+		for _, parent := range g.tables() {
+			if keys := g.names("SELECT name FROM pragma_table_info(" + sqltext.QuoteText(parent) + ") WHERE pk = 1 AND type = 'INTEGER'"); len(keys) == 1 {
+				def += " REFERENCES " + sqltext.Quote(parent) + g.pick("", "("+sqltext.Quote(keys[0])+")") + g.pick("", " ON DELETE CASCADE", " ON UPDATE SET NULL")
+				break
+			}
+		}
 	}
 	return def
 }
@@ -112,7 +120,7 @@ func (g *alterProgram) step() {
 	case n < 2 || len(columns) == 0:
 		var defs []string
 		for i, name := range []string{"a", "b", "c", "d"}[:1+g.rng.IntN(4)] {
-			def := g.columnDef(name)
+			def := g.columnDef("", name)
 			if i == 0 && g.rng.IntN(2) == 0 {
 				def = q(name) + g.pick(" INTEGER PRIMARY KEY", " INTEGER PRIMARY KEY AUTOINCREMENT", " TEXT PRIMARY KEY")
 			}
@@ -121,7 +129,7 @@ func (g *alterProgram) step() {
 		g.both("CREATE TABLE " + q(g.newName()) + "(" + strings.Join(defs, ", ") + ")")
 	case n < 9:
 		var vals []string
-		for range columns {
+		for range g.names("SELECT name FROM pragma_table_info(" + sqltext.QuoteText(table) + ")") {
 			vals = append(vals, g.value())
 		}
 		g.both("INSERT" + g.pick("", " OR IGNORE", " OR REPLACE") + " INTO " + q(table) + " VALUES(" + strings.Join(vals, ", ") + ")")
@@ -136,7 +144,7 @@ func (g *alterProgram) step() {
 	case n < 17:
 		g.both("SELECT " + q(column) + ", count(*) FROM " + q(table) + " GROUP BY 1 ORDER BY 1")
 	case n < 19:
-		g.both("CREATE" + g.pick("", " UNIQUE") + " INDEX " + q("i"+g.newName()) + " ON " + q(table) + "(" + q(g.pick(columns...)) + g.pick("", " DESC", " COLLATE NOCASE") + ", " + q(g.pick(columns...)) + ")")
+		g.both("CREATE" + g.pick("", " UNIQUE") + " INDEX " + q("i"+g.newName()) + " ON " + q(table) + "(" + q(g.pick(columns...)) + g.pick("", " DESC", " COLLATE NOCASE", " || 'i'", " IS NULL") + ", " + q(g.pick(columns...)) + ")" + g.pick("", "", " WHERE "+q(g.pick(columns...))+" > 1"))
 	case n < 20:
 		g.both("DROP INDEX " + q(g.some(g.names("SELECT name FROM sqlite_schema WHERE type='index' AND sql IS NOT NULL ORDER BY name"), "nope")))
 	case n < 21:
@@ -164,7 +172,7 @@ func (g *alterProgram) step() {
 			g.s.open()
 		}
 	case n < 29:
-		g.alter(table, "ADD COLUMN "+g.columnDef(g.newName()))
+		g.alter(table, "ADD COLUMN "+g.columnDef(table, g.newName()))
 	case n < 31:
 		g.alter(table, "DROP COLUMN "+q(column))
 	case n < 32:

@@ -177,3 +177,23 @@ func TestAlterManyTimes(t *testing.T) {
 		db = openTest(t, Config{Path: path})
 	}
 }
+
+// TestAlterLoop: a generated column that needs itself or the time, which SQLite adds
+// although it then cannot read the table, is refused.
+func TestAlterLoop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	db := openTest(t, Config{Path: path})
+	mustExec(t, db, `CREATE TABLE t(a); INSERT INTO t VALUES(1)`)
+	if _, err := db.Exec(`ALTER TABLE t ADD COLUMN b AS (b + 1)`); err == nil || !strings.Contains(err.Error(), `generated column loop on "b"`) {
+		t.Errorf("a loop: %v", err)
+	}
+	if _, err := db.Exec(`ALTER TABLE t ADD COLUMN b AS (date('now'))`); err == nil || !strings.Contains(err.Error(), `non-deterministic use of date() in a generated column`) {
+		t.Errorf("the time: %v", err)
+	}
+	mustExec(t, db, `ALTER TABLE t ADD COLUMN b AS (a + 1)`)
+	expectTable(t, db, `SELECT * FROM t`, "1|2")
+	mustClose(t, db)
+	db = openTest(t, Config{Path: path})
+	mustExec(t, db, `CREATE TABLE u(a); ALTER TABLE t RENAME b TO c`)
+	expectTable(t, db, `SELECT c FROM t`, "2")
+}

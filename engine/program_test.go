@@ -98,7 +98,8 @@ func (g *generator) tables(tx *Tx) (list []*TableDef) {
 func (g *generator) name(tx *Tx) string {
 	for {
 		name := fmt.Sprintf("m%d", g.rng.IntN(1000))
-		if tx.Schema().Lookup(name) == nil && tx.Schema().Lookup(name+"_c1") == nil {
+		_, index := tx.Schema().LookupIndex(name)
+		if index == nil && tx.Schema().Lookup(name) == nil && tx.Schema().Lookup(name+"_c1") == nil {
 			return name
 		}
 	}
