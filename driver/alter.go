@@ -1,7 +1,9 @@
 package driver
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,15 +39,31 @@ func (s *shadow) schemaRows() (map[int64]schemaRow, error) {
 }
 
 // alter runs an ALTER TABLE on the shadow and returns what it changed. hasRows says
-// whether a table has rows.
-func (s *shadow) alter(st *sqltext.Stmt, schema *engine.Schema, hasRows func(*engine.TableDef) bool) ([]engine.Change, error) {
+// whether a table has rows, works whether a view can be read.
+func (s *shadow) alter(st *sqltext.Stmt, schema *engine.Schema, hasRows func(*engine.TableDef) bool, works func(view string) bool) (made []engine.Change, failed error) {
 	what := st.Alter()
 	before, err := s.schemaRows()
 	if err != nil {
 		return nil, err
 	}
 	if err := s.db.Exec(st.Text); err != nil {
-		return nil, err
+		if !strings.HasPrefix(err.Error(), "error in view ") {
+			return nil, err
+		}
+		back, left := s.setAside(schema, st.Target.Name, works)
+		if left == nil && back != nil {
+			if before, left = s.schemaRows(); left == nil {
+				left = s.db.Exec(st.Text)
+			}
+		}
+		if left != nil || back == nil {
+			return nil, cmp.Or(left, err)
+		}
+		defer func() {
+			if err := back(); err != nil {
+				failed = errors.Join(failed, err)
+			}
+		}()
 	}
 	o := findObject(schema, st.Target.Name)
 	if what == nil || o == nil || o.Table == nil {
@@ -65,6 +83,51 @@ func (s *shadow) alter(st *sqltext.Stmt, schema *engine.Schema, hasRows func(*en
 		return nil, err
 	}
 	return a.changes(before, after)
+}
+
+// setAside takes the views off the shadow that it cannot show and the store can: they
+// read what the shadow does not have, such as tidemark_stats or an old state of a
+// table, and SQLite would refuse to change any name beside them. back makes them
+// again; it is nil if there are none. A view that names the table itself would have
+// to be rewritten, which nobody can here.
+func (s *shadow) setAside(schema *engine.Schema, table string, works func(view string) bool) (back func() error, err error) {
+	aside := map[string]bool{}
+	for _, o := range schema.Objects() {
+		if o.Kind != engine.KindView {
+			continue
+		}
+		st, _, err := s.db.Prepare("SELECT * FROM main." + sqltext.Quote(o.Name))
+		if st != nil {
+			st.Finalize()
+		}
+		if err == nil || !works(o.Name) {
+			continue
+		}
+		if sqltext.HasName(o.SQL, table) {
+			e := newError("", ErrGeneric, "view %s reads table %s beside what only the store has, so ALTER TABLE cannot change it along", o.Name, table)
+			e.Hint = "DROP VIEW " + o.Name + " first, and make it anew behind"
+			return nil, e
+		}
+		aside[fold(o.Name)] = true
+	}
+	if len(aside) == 0 {
+		return nil, nil
+	}
+	for name := range aside {
+		if err := s.db.Exec("DROP VIEW main." + sqltext.Quote(name)); err != nil {
+			return nil, err
+		}
+	}
+	return func() error {
+		for _, o := range schema.Objects() {
+			if o.Kind == engine.KindView && aside[fold(o.Name)] || o.Kind == engine.KindTrigger && aside[fold(o.TblName)] {
+				if err := s.db.Exec(o.SQL); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}, nil
 }
 
 // alteration is an ALTER TABLE that the shadow has run.
@@ -320,6 +383,18 @@ func sameBody(a, b string) bool {
 	x, _, ok1 := sqltext.Parse(a).CreateBody()
 	y, _, ok2 := sqltext.Parse(b).CreateBody()
 	return ok1 && ok2 && strings.Join(strings.Fields(x), "") == strings.Join(strings.Fields(y), "")
+}
+
+// viewWorks reports whether a view of the store can be read.
+func (c *conn) viewWorks(name string) bool {
+	err := c.own(func() error {
+		st, _, err := c.db.Prepare("SELECT * FROM main." + sqltext.Quote(name))
+		if st != nil {
+			st.Finalize()
+		}
+		return err
+	})
+	return err == nil
 }
 
 // hasRows reports whether a table has rows in the transaction of the connection.

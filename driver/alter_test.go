@@ -197,3 +197,30 @@ func TestAlterLoop(t *testing.T) {
 	mustExec(t, db, `CREATE TABLE u(a); ALTER TABLE t RENAME b TO c`)
 	expectTable(t, db, `SELECT c FROM t`, "2")
 }
+
+// TestAlterBesideViews: views that read what only a store has stand in the way of no
+// change, unless they read the table itself.
+func TestAlterBesideViews(t *testing.T) {
+	db := testDB(t, "")
+	mustExec(t, db, `CREATE TABLE t(a, b); INSERT INTO t VALUES(1, 2); CREATE TABLE o(x); INSERT INTO o VALUES(7)`)
+	mustExec(t, db, `INSERT INTO tidemark_branch_points(name) VALUES('then')`)
+	mustExec(t, db, `CREATE VIEW stats AS SELECT count(*) AS n FROM tidemark_stats; CREATE VIEW on_it AS SELECT n > 0 AS some FROM stats; CREATE VIEW old AS SELECT x FROM o('then'); CREATE VIEW plain AS SELECT a FROM t`)
+	mustExec(t, db, `CREATE TRIGGER tr INSTEAD OF DELETE ON stats BEGIN DELETE FROM o; END`)
+	mustExec(t, db, `ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME COLUMN a TO c; ALTER TABLE u DROP COLUMN b; ALTER TABLE u ADD COLUMN d DEFAULT 3`)
+	expectTable(t, db, `SELECT * FROM u`, "1|3")
+	expectTable(t, db, `SELECT * FROM plain`, "1")
+	expectTable(t, db, `SELECT * FROM old`, "7")
+	expectTable(t, db, `SELECT some FROM on_it`, "1")
+	if _, err := db.Exec(`ALTER TABLE o RENAME TO p`); err == nil || !strings.Contains(err.Error(), "DROP VIEW old first") {
+		t.Errorf("a table whose old state a view reads: %v", err)
+	}
+	mustExec(t, db, `CREATE TABLE fresh(z); DELETE FROM stats`)
+	expectTable(t, db, `SELECT count(*) FROM o`, "0")
+	mustExec(t, db, `DROP VIEW old; ALTER TABLE o RENAME TO p`)
+	expectTable(t, db, `SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_schema ORDER BY name)`, "fresh on_it p plain stats tr u")
+	mustExec(t, db, `CREATE VIEW broken AS SELECT nope FROM u`)
+	if _, err := db.Exec(`ALTER TABLE p RENAME TO q`); err == nil || !strings.Contains(err.Error(), "error in view broken: no such column: nope") {
+		t.Errorf("beside a broken view: %v", err)
+	}
+	mustExec(t, db, `DROP VIEW broken; ALTER TABLE p RENAME TO q`)
+}

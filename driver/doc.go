@@ -362,6 +362,27 @@ Few things differ from SQLite's:
   - Rows that on_full=drop_oldest drops fire no triggers.
   - Renaming a table renames it in the head of a temporary trigger, not in its body.
 
+# ALTER TABLE
+
+All forms of SQLite work, on tables with rows, in transactions and with its messages:
+RENAME TO, RENAME COLUMN, ADD COLUMN, DROP COLUMN, ALTER … SET and DROP NOT NULL, ADD
+and DROP CONSTRAINT. Views, triggers, indexes and foreign keys follow a new name. No row
+is written but by ADD COLUMN of a generated column: rows that are older than a column
+show its DEFAULT, and a dropped one stays in them until they are written anew. At a
+branch point a table has the columns it had; t('name') shows the rows of then by the
+columns of now. Few things differ from SQLite's:
+
+  - A table that was made by CREATE VIRTUAL TABLE keeps such a text, with its options;
+    a change that cannot be put into one is refused.
+  - A view that reads the table beside what only a store has, such as an old state, is
+    named and stands in the way; so does a trigger that reads such things, whatever
+    table it is on. Temporary views keep the old names.
+  - A generated column that needs itself, or the time, is refused at once. SQLite adds
+    it and then cannot read the table.
+  - Dropped columns count: a table has had at most 19,990.
+
+A program that does not know ALTER TABLE yet refuses the log of a store that used it.
+
 # Caveats
 
   - One process at a time has a store open for writing; a second one gets

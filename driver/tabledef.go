@@ -21,7 +21,7 @@ func (c *conn) planDDL(s *sqltext.Stmt, schema *engine.Schema) (changes []engine
 			return err
 		}
 		if s.Kind == sqltext.AlterTable {
-			changes, err = sh.alter(s, schema, c.hasRows)
+			changes, err = sh.alter(s, schema, c.hasRows, c.viewWorks)
 		} else {
 			changes, err = sh.run(s, schema, c.residence())
 		}

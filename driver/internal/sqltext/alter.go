@@ -107,3 +107,20 @@ func (s *Stmt) CreateBody() (body, options string, ok bool) {
 	}
 	return s.Text[from+1 : to], strings.TrimSpace(s.Text[to+1 : end]), true
 }
+
+// HasName reports whether a name stands in a text, quoted or not, outside of
+// comments.
+func HasName(text, name string) bool {
+	for i := 0; ; {
+		t := next(text, i)
+		if t.kind == tokEnd {
+			return false
+		}
+		if t.kind != tokSymbol {
+			if n, ok := t.name(text); ok && strings.EqualFold(n, name) {
+				return true
+			}
+		}
+		i = t.end
+	}
+}
