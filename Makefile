@@ -7,13 +7,13 @@ DIR ?=
 # How many inputs each fuzz target gets.
 FUZZ ?= 20000x
 
-.PHONY: run test build vet tidy unit race scripts fuzz crash
+.PHONY: run test build vet tidy unit race scripts fuzz crash ecosystem
 
 run:
 	$(GO) run ./cmd/tidemark demo $(DIR)
 
 # The Go tests come last, so that the output ends in their lines.
-test: build vet tidy scripts crash fuzz race unit
+test: build vet tidy scripts crash fuzz ecosystem race unit
 
 build:
 	$(GO) build ./...
@@ -29,6 +29,7 @@ vet:
 
 tidy:
 	$(GO) mod tidy -diff
+	cd sqltests/ecosystem && $(GO) mod tidy -diff
 
 # The SQL scripts through the command: on plain SQLite, which must agree with
 # them, on Tidemark, prepared, and with the store reopened after each statement
@@ -57,6 +58,10 @@ fuzz:
 			rm -f /tmp/tidemark-fuzz.$$$$; \
 		done; \
 	done
+
+# ORMs, query builders and migration tools, in a module of their own.
+ecosystem:
+	cd sqltests/ecosystem && $(GO) vet ./... && $(GO) test ./...
 
 # Everything whose code runs on several goroutines. The loops over crash images,
 # faults and random programs, and the corpora, run on one goroutine at a time: they

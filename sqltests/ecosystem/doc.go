@@ -4,4 +4,8 @@
 //
 // Every test runs on plain SQLite as well (modernc.org/sqlite, the same version as
 // under Tidemark), which shows that a test asks for nothing that SQLite has not.
+//
+// # Caveats
+//
+// go test ./... of the main module does not see it: make ecosystem runs it.
 package ecosystem

@@ -50,6 +50,9 @@ var sources = sync.OnceValues(func() ([]sourceFile, error) {
 		if err != nil {
 			return err
 		}
+		if ast.IsGenerated(parsed) {
+			return nil
+		}
 		rel, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
