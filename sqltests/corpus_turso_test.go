@@ -17,8 +17,11 @@ import (
 // Whoever adds such a thing moves tests from the one number to the other.
 const (
 	tursoTests   = 3439
-	tursoRefused = 975
+	tursoRefused = 0
 )
+
+// tempTriggers is why tests of temporary triggers on temporary tables differ.
+const tempTriggers = "ALTER TABLE does not rewrite triggers on tables of temp"
 
 // tursoDiffers are the tests whose outcome is another, by file and name, and why.
 var tursoDiffers = map[string]string{
@@ -29,6 +32,14 @@ var tursoDiffers = map[string]string{
 	"update-from.sqltest update-from-indexed-by-target-hint-is-preserved":                            "which of two matches is the last one: without INDEXED BY the loops nest the other way",
 	"snapshot_tests/analyze/stat1_rows.sqltest analyze-indexed-table-does-not-insert-null-stat1-row": "ANALYZE keeps nothing",
 	"pragma-unknown-no-op.sqltest known-pragma-still-works":                                          "foreign keys are enforced by default",
+	"update-from.sqltest update-from-returning-reuses-cte-snapshot-after-trigger-mutation":           "what WITH gives is computed again for RETURNING, after the triggers",
+	"alter_table.sqltest alter-table-rename-column-temp-trigger-main-cross-table":                    tempTriggers,
+	"alter_table.sqltest alter-table-rename-column-temp-trigger-main-alias-cross-table":              tempTriggers,
+	"alter_table.sqltest alter-table-rename-table-rewrites-temp-trigger-on-temp-table":               tempTriggers,
+	"alter_table.sqltest alter-table-rename-column-temp-trigger-exists-result-expr-error":            tempTriggers,
+	"alter_table.sqltest alter-table-rename-column-temp-trigger-result-scalar-subquery":              tempTriggers,
+	"alter_table.sqltest alter-table-drop-column-temp-trigger-invalid":                               tempTriggers,
+	"alter_table.sqltest alter-table-drop-column-invalid-temp-trigger-missing-main-table":            tempTriggers,
 	"check_constraint.sqltest check_constraint_integrity_check_detects_real_violation":               "integrity_check does not evaluate CHECKs",
 }
 

@@ -83,6 +83,7 @@ func (n *Nesting) setList(set []*ast.SetPair, where ast.Expr) (*NestedSet, error
 	type assignment struct {
 		value ast.Expr
 		at    int // column of the value, a subquery; -1 for the value itself
+		of    int // how many columns it has
 	}
 	var values []assignment
 	assign := func(name *ast.Ident, a assignment) error {
@@ -102,7 +103,7 @@ func (n *Nesting) setList(set []*ast.SetPair, where ast.Expr) (*NestedSet, error
 	for _, s := range set {
 		vector, _ := s.Value.(*ast.VectorExpr)
 		for i, name := range s.Columns {
-			a := assignment{s.Value, -1}
+			a := assignment{s.Value, -1, len(s.Columns)}
 			switch {
 			case vector != nil && len(vector.List) == len(s.Columns):
 				a.value = vector.List[i]
@@ -138,7 +139,7 @@ func (n *Nesting) setList(set []*ast.SetPair, where ast.Expr) (*NestedSet, error
 		if a.at < 0 {
 			b.WriteString(q.text(a.value))
 		} else {
-			b.WriteString(q.part(a.value, a.at))
+			b.WriteString(q.part(a.value, a.at, a.of))
 		}
 		b.WriteByte('\n') // the text may end with a comment
 	}
@@ -150,18 +151,20 @@ func (n *Nesting) setList(set []*ast.SetPair, where ast.Expr) (*NestedSet, error
 	return list, nil
 }
 
-// part is the text of one column of a subquery that stands for a row value.
-func (q *query) part(e ast.Expr, at int) string {
+// part is the text of one column of a subquery that stands for a row value of so many.
+// The names that SET gives are counted, and not what the subquery lists: that may be a
+// star, and SQLite has seen that they are as many.
+func (q *query) part(e ast.Expr, at, of int) string {
 	sel, ok := e.(*ast.SubqueryExpr)
 	if !ok {
 		return q.text(e)
 	}
-	if once, ok := q.onceOf(sel, at); ok {
+	if once, ok := q.onceOf(sel, at, of); ok {
 		return once
 	}
 	q.within++
 	defer func() { q.within-- }()
-	return partOf(q.text(sel), at, width(sel))
+	return partOf(q.text(sel), at, of)
 }
 
 func partOf(subquery string, at, width int) string {
@@ -172,18 +175,6 @@ func partOf(subquery string, at, width int) string {
 	return `(WITH "tm v"(` + strings.Join(names, ",") + ") AS " + subquery + " SELECT c" + strconv.Itoa(at) + ` FROM "tm v")`
 }
 
-// width returns the number of columns of a subquery that lists them, as one on
-// the right of a row value must; 0 for one with a star.
-func width(s *ast.SubqueryExpr) int {
-	switch core := s.Select.Cores[0].(type) {
-	case *ast.SelectQuery:
-		return len(core.Columns)
-	case *ast.ValuesClause:
-		return len(core.Rows[0])
-	}
-	return 0
-}
-
 // text returns the source of a node with its outer values as parameters.
 func (q *query) text(root ast.Node) string {
 	n := q.n
@@ -192,7 +183,7 @@ func (q *query) text(root ast.Node) string {
 	walk = func(node ast.Node) bool {
 		switch x := node.(type) {
 		case *ast.SubqueryExpr, *ast.ExistsExpr:
-			if once, ok := q.onceOf(node, -1); ok {
+			if once, ok := q.onceOf(node, -1, 0); ok {
 				e.Replace(x.Pos(), x.End(), once)
 				return false
 			}
@@ -234,8 +225,8 @@ func (q *query) text(root ast.Node) string {
 }
 
 // onceOf makes a query of a subquery that does not depend on the row; at is the
-// column of one that stands for a row value. false: it depends.
-func (q *query) onceOf(sub ast.Node, at int) (string, bool) {
+// column of one that stands for a row value of so many. false: it depends.
+func (q *query) onceOf(sub ast.Node, at, of int) (string, bool) {
 	n := q.n
 	if q.within > 0 {
 		return "", false
@@ -249,7 +240,7 @@ func (q *query) onceOf(sub ast.Node, at int) (string, bool) {
 	if body := own.text(sub); at < 0 {
 		text += "SELECT " + body
 	} else {
-		text += "SELECT " + partOf(body, at, width(sub.(*ast.SubqueryExpr)))
+		text += "SELECT " + partOf(body, at, of)
 	}
 	if own.colored || !n.Standalone(text) {
 		n.Args = n.Args[:args]
