@@ -383,6 +383,20 @@ columns of now. Few things differ from SQLite's:
 
 A program that does not know ALTER TABLE yet refuses the log of a store that used it.
 
+# RETURNING and computed values
+
+INSERT, UPDATE and DELETE with RETURNING give the rows as they are stored, in the
+order they were changed in. They are handed out when the statement has ended and, of
+one outside of a transaction, when its commit is acknowledged; all of them are kept
+until then. Exec drops them, and tells LastInsertId and RowsAffected as without the
+clause. On a view the clause gives what the INSTEAD OF trigger was given, as in
+SQLite; on the administrative tables it is refused.
+
+Generated columns, VIRTUAL ones too, are computed where a row is written and stored
+with it. So are the expressions of indexes and the WHERE of partial ones. What a
+function that the program registered gives there must not change as long as the store
+lives. A row of a branch point has the generated columns that its table got later.
+
 # Caveats
 
   - One process at a time has a store open for writing; a second one gets
@@ -391,7 +405,6 @@ A program that does not know ALTER TABLE yet refuses the log of a store that use
     them from the base, and all of the log behind it.
   - A backup refuses while an index segment that it needs is damaged or missing: a
     job of kind index helps, and of one that only a branch point has, deleting that.
-  - UPSERT is refused by name.
   - An index on an expression, and one with WHERE, keeps what it says unique; reads
     do not use it. ADD COLUMN of a generated column, and CREATE INDEX of such an
     index, write every row of the table anew, and fail where an expression does.

@@ -108,14 +108,14 @@ func (t *table) violatedCheck(rowid int64, vals []row.Value, set []bool) (int, e
 		return 0, err
 	}
 	c.pushFrame(frame{kind: sourceChecked, rowid: rowid, vals: vals})
-	restore := c.keepChanges()
+	changes := *c.changeCount()
 	more, err := st.Step()
 	n := 0
 	if err == nil && more {
 		n = int(st.Column(0).Int())
 	}
 	c.giveNested(sql, st)
-	restore()
+	*c.changeCount() = changes
 	c.popFrame()
 	if err == nil && !more {
 		err = errorf(lib.SQLITE_INTERNAL, "no row to check in %s", t.info.Def.Name)

@@ -186,7 +186,7 @@ func (t *table) evaluate(l *level, rowid int64, vals []row.Value, context uint16
 		return err
 	}
 	c.pushFrame(frame{kind: sourceChecked, rowid: rowid, vals: vals})
-	restore := c.keepChanges()
+	changes := *c.changeCount()
 	more, err := st.Step()
 	if err == nil && more {
 		for n, i := range l.columns {
@@ -194,7 +194,7 @@ func (t *table) evaluate(l *level, rowid int64, vals []row.Value, context uint16
 		}
 	}
 	c.giveNested(l.sql, st)
-	restore()
+	*c.changeCount() = changes
 	c.popFrame()
 	if err == nil && !more {
 		err = errorf(lib.SQLITE_INTERNAL, "no row to compute in %s", t.info.Def.Name)

@@ -56,6 +56,10 @@ func (c *Conn) closeNested() {
 	}
 }
 
+// changeCount is the connection's change count, for keeping it over a nested
+// statement of every row: keepChanges allocates.
+func (c *Conn) changeCount() *lib.Ti64 { return &(*lib.Tsqlite3)(unsafe.Pointer(c.db)).FnChange }
+
 // keepChanges saves the connection's change count, which a nested statement
 // overwrites when it ends, and returns what puts it back.
 func (c *Conn) keepChanges() func() {

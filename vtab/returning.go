@@ -193,7 +193,7 @@ func (ch *change) evaluate(r *Returning, entry engine.Entry) ([]row.Value, error
 	}
 	r.one[0] = entry
 	c.pushFrame(frame{kind: sourceReturned, rows: r.one[:]})
-	restore := c.keepChanges()
+	changes := *c.changeCount()
 	more, err := r.List.Step()
 	var values []row.Value
 	if err == nil && more {
@@ -203,7 +203,7 @@ func (ch *change) evaluate(r *Returning, entry engine.Entry) ([]row.Value, error
 		}
 	}
 	_ = r.List.Reset() // the error was returned by Step
-	restore()
+	*c.changeCount() = changes
 	c.popFrame()
 	r.one[0] = engine.Entry{}
 	if err == nil && !more {
