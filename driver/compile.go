@@ -139,25 +139,21 @@ func (c *conn) build(p *piece) error {
 	}
 	schema := c.mirror.schema
 	c.db.ClearError()
-	ps := planning{stmt: p.Stmt, schema: schema}
-	text, err := c.rewrite(p.Stmt, p.to, schema, &ps)
-	if err == nil {
-		err = c.checkGenerated(p, schema)
-	}
+	m, ps, err := c.make(p, schema)
 	if err != nil {
 		return c.sqliteError(context.Background(), err)
 	}
-	p.clause = p.Or == sqltext.OnAbort || c.fails(p.Stmt, p.to, schema)
 	p.finalize()
-	p.cols, p.labels, p.plain, p.names = nil, nil, nil, ps.names
-	p.usePlans(c.db, ps.plans)
+	p.cols, p.labels, p.plain = nil, nil, nil
+	p.clause, p.names = m.clause, m.names
+	p.usePlans(c.db, m.plans)
 	c.targets = targets{}
-	st, _, err := c.db.PreparePersistent(text)
+	st, _, err := c.db.Prepare(m.text)
 	p.writes = c.targets
 	if err == nil && ps.unsure {
 		err = c.compileQueries(ps.queries)
 	}
-	if err != nil && text != p.Text && ps.plans == nil {
+	if err != nil && m.text != p.Text && m.plans == nil {
 		// The message must be about what the user wrote.
 		if orig, _, plain := c.db.Prepare(p.Text); plain != nil {
 			err = plain

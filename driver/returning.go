@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	sqldriver "database/sql/driver"
+	"slices"
 	"strings"
 
 	"github.com/tidemarkdb/tidemark/driver/internal/sqltext"
@@ -46,22 +47,28 @@ func returningOf(s *sqltext.Stmt, to place, schema *engine.Schema) (clause sqlte
 
 // buildReturning compiles the RETURNING clause of a statement; nil without one.
 func (c *conn) buildReturning(p *piece, schema *engine.Schema) (*returning, error) {
-	clause, def, ok := returningOf(p.Stmt, p.to, schema)
-	if !ok {
+	if !p.Return || p.to != inStore {
 		return nil, nil
 	}
-	r := &returning{params: clause.Params}
-	r.rows.Table, r.rows.EachRow, r.rows.Once = def.ID, clause.EachRow, p.From
-	if err := c.describeReturning(p, clause, def, r); err != nil {
-		return nil, err
-	}
-	var e sqltext.Edits
-	if p.Mentions != 0 {
-		if err := c.retarget(p.Stmt, schema, &e); err != nil {
-			return nil, err
+	keep := c.keeps(p)
+	var m *madeReturning
+	if keep {
+		if m = p.read.returned.Load(); m != nil && !m.holds(c, p, schema) {
+			m = nil
 		}
 	}
-	st, _, err := c.db.PreparePersistent(clause.Select(e, vtab.ReturningSource(def, clause.EachRow)))
+	if m == nil {
+		var err error
+		if m, err = c.makeReturning(p, schema); m == nil || err != nil {
+			return nil, err
+		}
+		if m.madeFor = c.makingOf(p, schema); keep && m.cols != nil {
+			p.read.returned.Store(m)
+		}
+	}
+	r := &returning{params: m.params, labels: m.labels, cols: slices.Clone(m.cols)} // what is found out later of cols is its own
+	r.rows.Table, r.rows.EachRow, r.rows.Once = m.table, m.eachRow, p.From
+	st, _, err := c.db.Prepare(m.text)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +79,31 @@ func (c *conn) buildReturning(p *piece, schema *engine.Schema) (*returning, erro
 	return r, nil
 }
 
+// makeReturning makes the text that evaluates the RETURNING clause of a statement
+// and describes its columns; nil without one.
+func (c *conn) makeReturning(p *piece, schema *engine.Schema) (*madeReturning, error) {
+	clause, def, ok := returningOf(p.Stmt, p.to, schema)
+	if !ok {
+		return nil, nil
+	}
+	m := &madeReturning{params: clause.Params, table: def.ID, eachRow: clause.EachRow}
+	if err := c.describeReturning(p, clause, def, m); err != nil {
+		return nil, err
+	}
+	var e sqltext.Edits
+	if p.Mentions != 0 {
+		if err := c.retarget(p.Stmt, schema, &e); err != nil {
+			return nil, err
+		}
+	}
+	m.text = clause.Select(e, vtab.ReturningSource(def, clause.EachRow))
+	return m, nil
+}
+
 // describeReturning asks the shadow about the clause. Of a statement that names
 // what the shadow does not have, a temporary table say, it can tell only whether
 // the clause by itself is right.
-func (c *conn) describeReturning(p *piece, clause sqltext.Returning, def *engine.TableDef, r *returning) error {
+func (c *conn) describeReturning(p *piece, clause sqltext.Returning, def *engine.TableDef, r *madeReturning) error {
 	sh := &c.sh.tables.shadow
 	return sh.use(c.mirror.schema, func() error {
 		text := p.Text

@@ -25,7 +25,8 @@ type stmt struct {
 // SQLite compiles for it depends on the schema and on what names mean.
 type piece struct {
 	*sqltext.Stmt
-	numbers []int // of its parameters in the whole text; nil: as in the statement
+	numbers []int      // of its parameters in the whole text; nil: as in the statement
+	read    *readPiece // what connections share of it, nil for a statement that is run once
 
 	st        *vtab.Stmt // nil until compiled
 	ret       *returning // its RETURNING clause, where it is not SQLite's
@@ -53,17 +54,10 @@ type piece struct {
 
 // newStmt reads a text; nothing is compiled yet.
 func newStmt(c *conn, text string) *stmt {
-	s := &stmt{c: c, text: text}
-	for part := range sqltext.Statements(text) {
-		s.pieces = append(s.pieces, &piece{Stmt: sqltext.Parse(part)})
-	}
-	var numbering sqltext.Numbering
-	for _, p := range s.pieces {
-		p.numbers = numbering.Map(p.Text)
-	}
-	s.params, s.named = numbering.High(), numbering.Named()
-	if len(s.pieces) == 1 {
-		s.pieces[0].numbers = nil
+	rt := c.sh.tables.texts.read(text)
+	s := &stmt{c: c, text: text, params: rt.params, named: rt.named}
+	for _, r := range rt.pieces {
+		s.pieces = append(s.pieces, &piece{Stmt: r.stmt, numbers: r.numbers, read: r})
 	}
 	return s
 }
@@ -91,7 +85,7 @@ func (p *piece) free() (q *piece, copied bool) {
 	if !p.busy {
 		return p, false
 	}
-	return &piece{Stmt: p.Stmt, numbers: p.numbers}, true
+	return &piece{Stmt: p.Stmt, numbers: p.numbers, read: p.read}, true
 }
 
 // NumInput returns the number of arguments, -1 when names leave it open.

@@ -22,6 +22,7 @@ type tableCache struct {
 	shadow shadow
 
 	conflicts conflictTargets
+	texts     textCache
 
 	foreign struct {
 		sync.Mutex
