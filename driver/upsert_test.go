@@ -232,6 +232,19 @@ var upsertScripts = map[string]string{
 		INSERT INTO t VALUES(3,'x'),(6,'y'),(9,'z');
 		DELETE FROM t WHERE id>3 RETURNING *, rowid;
 		SELECT * FROM log;`,
+	"types before triggers": `
+		CREATE TABLE log(a);
+		CREATE TABLE t(id INTEGER PRIMARY KEY, a INT NOT NULL, b TEXT NOT NULL) STRICT;
+		CREATE TRIGGER ti BEFORE INSERT ON t BEGIN INSERT INTO log VALUES(new.a); END;
+		CREATE TRIGGER tu BEFORE UPDATE OF a ON t BEGIN INSERT INTO log VALUES(new.a); END;
+		INSERT INTO t VALUES(1,'x',NULL);
+		INSERT INTO t VALUES(1,2,NULL);
+		INSERT INTO t VALUES(1,2,3);
+		UPDATE t SET a='y', b=NULL;
+		UPDATE t SET a=NULL, b=x'00';
+		UPDATE t SET b=x'00';
+		UPDATE t SET a='3', b=4;
+		SELECT * FROM t; SELECT * FROM log;`,
 	"generated": `
 		CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b AS (a+1) UNIQUE, c AS (b||'c') STORED);
 		INSERT INTO t VALUES(1,1),(2,2);

@@ -38,6 +38,9 @@ func (ch *change) beforeInsert(auto bool) error {
 	if err := ch.computeGenerated(nil, false); err != nil {
 		return err
 	}
+	if err := ch.strictTypes(); err != nil { // SQLite converts the values for the triggers
+		return err
+	}
 	now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 	err := ch.fire(ch.triggers.before[OnInsert], nil, &now, nil, ch.mode)
 	if a := ch.def.RowidAlias; a >= 0 {
@@ -57,6 +60,17 @@ func (ch *change) afterInsert() error {
 	ch.stored = true
 	now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 	return ch.fireAfter(OnInsert, nil, &now, nil, ch.mode)
+}
+
+// firesBeforeUpdate reports whether a BEFORE UPDATE trigger is about a column that
+// SET names.
+func (ch *change) firesBeforeUpdate(old int64) bool {
+	for _, tr := range ch.triggers.before[OnUpdate] {
+		if tr.concerns(ch.set, ch.rowid != old) {
+			return true
+		}
+	}
+	return false
 }
 
 // fireAfter fires AFTER triggers. The row has been changed: RAISE(IGNORE) only ends
@@ -79,6 +93,11 @@ func (ch *change) updateFiring(old int64, rec row.Record) error {
 		ch.applyAffinity(ch.set)
 		if err := ch.computeGenerated(ch.set, ch.rowid != old); err != nil {
 			return err
+		}
+		if ch.firesBeforeUpdate(old) {
+			if err := ch.strictTypes(); err != nil {
+				return err
+			}
 		}
 		now := rowImage{def: ch.def, rowid: ch.rowid, vals: ch.vals}
 		if err := ch.fire(ch.triggers.before[OnUpdate], &was, &now, ch.set, ch.mode); err != nil {
