@@ -347,6 +347,22 @@ Opening a store with a newer version of this package upgrades its catalog, one
 way, and keeps a copy of it as catalog.db.vN.bak, N being the version it had. A
 program of an older version then refuses the store.
 
+# UPSERT
+
+INSERT … ON CONFLICT … DO works in all forms: several clauses, targets by columns,
+collations, expressions and WHERE, in INSERT … SELECT, with OR clauses, RETURNING, and
+in the bodies of triggers. SET sees what the statement has done so far, in an UPDATE
+too. What differs from SQLite:
+
+  - A subquery behind IN in a SET or WHERE of DO UPDATE, and in the SET of an UPDATE
+    that is evaluated row by row, is run for each row. Other subqueries that do not
+    depend on the row are computed once, as in SQLite.
+  - SET (a, b) = (SELECT …) runs the query once for each of its columns.
+  - A statement on a table WITHOUT ROWID goes through rows that are there in the
+    order they were inserted.
+
+A name must not begin with the control character 0x01.
+
 # Triggers
 
 CREATE TRIGGER works on tables as on views, with all times and events, UPDATE OF,
@@ -408,9 +424,6 @@ lives. A row of a branch point has the generated columns that its table got late
   - An index on an expression, and one with WHERE, keeps what it says unique; reads
     do not use it. ADD COLUMN of a generated column, and CREATE INDEX of such an
     index, write every row of the table anew, and fail where an expression does.
-  - An UPDATE whose expressions read the same table by a subquery, or columns
-    that an action of its foreign keys to itself changes, sees the state before
-    the statement; SQLite sees its own earlier row updates.
   - A single statement cannot write the store and an attached SQLite file in one
     transaction: no atomic commit exists across the two.
   - Rows still open when the sql.DB is closed keep the engine open until they

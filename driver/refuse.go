@@ -36,7 +36,7 @@ func refuseReserved(s *sqltext.Stmt) error {
 	if s.Mentions&sqltext.MentionsHidden == 0 {
 		return nil
 	}
-	return newError("", ErrGeneric, "a quoted name or text begins with the control character 0x01, which is reserved: put it together with char(1) if it is data")
+	return newError("", ErrGeneric, "a name begins with the control character 0x01, which is reserved; a text that is data can be put together with char(1)")
 }
 
 // refuse refuses a known feature, with what works instead.

@@ -241,6 +241,13 @@ func (s *Stmt) End() int {
 	return len(strings.TrimRight(s.Text[:end], "; \t\r\n\f"))
 }
 
+// isReserved reports whether a text, which may stand for a name, is a name of the
+// driver's own.
+func isReserved(w string) bool {
+	w = Lower(strings.TrimLeft(w, "\x01"))
+	return w == "tm" || strings.HasPrefix(w, "view ") || strings.HasPrefix(w, "trigger ")
+}
+
 // mentions looks for the words that make a SELECT worth parsing.
 func mentions(src string, i int) (m Mentions) {
 	for {
@@ -254,7 +261,8 @@ func mentions(src string, i int) (m Mentions) {
 		}
 		w := src[t.start:t.end]
 		if t.kind == tokQuoted {
-			if w = strings.Trim(w, "\"`[]'"); w != "" && w[0] == 1 {
+			text := w[0] == '\''
+			if w = strings.Trim(w, "\"`[]'"); w != "" && w[0] == 1 && (!text || isReserved(w)) {
 				m |= MentionsHidden
 			}
 		}
