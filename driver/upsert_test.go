@@ -1,6 +1,10 @@
 package driver
 
-import "testing"
+import (
+	"database/sql"
+	"sync"
+	"testing"
+)
 
 // TestUpsertLikeSQLite runs scripts on plain SQLite and on a store, see
 // TestLikeSQLite.
@@ -245,6 +249,36 @@ var upsertScripts = map[string]string{
 		UPDATE t SET b=x'00';
 		UPDATE t SET a='3', b=4;
 		SELECT * FROM t; SELECT * FROM log;`,
+	"temp": `
+		CREATE TABLE t(k PRIMARY KEY, n, m);
+		CREATE TABLE u(a, b);
+		INSERT INTO u VALUES(1,2);
+		CREATE TEMP TABLE u(a);
+		INSERT INTO u VALUES(5),(6);
+		INSERT INTO t VALUES(1,1,1);
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET n=(SELECT max(a) FROM u)+excluded.n;
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET n=(SELECT max(a) FROM main.u)+excluded.n;
+		INSERT INTO t SELECT 1, a, a FROM u WHERE 1 ON CONFLICT(k) DO UPDATE SET n=n+excluded.n, m=(SELECT count(*) FROM temp.u WHERE a<=excluded.m);
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET n=(SELECT b FROM u);
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(nope) DO UPDATE SET n=1;
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(n) DO UPDATE SET n=1;
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET nope=1;
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET n=nope;
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET n=excluded.nope;
+		INSERT INTO t VALUES(1,2,3) ON CONFLICT(k) DO UPDATE SET n=(SELECT x FROM nope);
+		UPDATE t SET n=(SELECT count(*) FROM u WHERE u.a>t.n);
+		SELECT * FROM t;
+		CREATE TEMP TRIGGER tt AFTER INSERT ON main.u BEGIN
+			INSERT INTO t VALUES(new.a, 1, 1) ON CONFLICT(k) DO UPDATE SET n=n+(SELECT count(*) FROM temp.u), m=m||new.b;
+			UPDATE t SET m=(SELECT max(x.m) FROM t x WHERE x.k<=t.k) WHERE k>new.a;
+		END;
+		INSERT INTO main.u VALUES(1,'p'),(2,'q'),(2,'r'),(1,'s');
+		SELECT * FROM t;
+		CREATE TEMP TABLE t(k PRIMARY KEY, n);
+		INSERT INTO t VALUES(1,'temp'),(1,'again') ON CONFLICT(k) DO UPDATE SET n=excluded.n;
+		INSERT INTO main.t AS x VALUES(1,'main',0) ON CONFLICT(k) DO UPDATE SET n=x.n||excluded.n;
+		INSERT INTO main.t VALUES(1,'main',0) ON CONFLICT(k) DO UPDATE SET n=t.n||excluded.n;
+		SELECT * FROM t; SELECT * FROM main.t;`,
 	"generated": `
 		CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b AS (a+1) UNIQUE, c AS (b||'c') STORED);
 		INSERT INTO t VALUES(1,1),(2,2);
@@ -277,4 +311,62 @@ var upsertScripts = map[string]string{
 		SELECT * FROM tree;
 		UPDATE OR REPLACE tree SET id=12, v=coalesce(up,'none') WHERE id<>12;
 		SELECT * FROM tree;`,
+}
+
+// TestUpsertParameters binds parameters of all kinds, which move when a statement is
+// rewritten.
+func TestUpsertParameters(t *testing.T) {
+	db := testDB(t, "")
+	mustExec(t, db, "CREATE TABLE t(k INTEGER PRIMARY KEY, a, b, c)")
+	mustExec(t, db, "INSERT INTO t VALUES(1,'a','b','c'),(2,'A','B','C')")
+	for _, x := range []struct {
+		text string
+		args []any
+		want string
+	}{
+		{"INSERT INTO t VALUES(?,?,?,?) ON CONFLICT(k) DO UPDATE SET a=?, b=excluded.b||? WHERE k<?", []any{1, "x", "y", "z", "p", "q", 5}, "p,yq,c"},
+		{"INSERT INTO t VALUES(?,?,?,?) ON CONFLICT(k) DO UPDATE SET a=?, b=excluded.b||? WHERE k<?", []any{1, "x", "y", "z", "p2", "q2", 1}, "p,yq,c"},
+		{"INSERT INTO t(k,a) VALUES(?1,?3),(?1,?2) ON CONFLICT(k) DO UPDATE SET a=a||excluded.a||?4||?2", []any{1, "2", "3", "4"}, "p342242,yq,c"},
+		{"INSERT INTO t(k,a) VALUES(:k,:a),(:k,:b) ON CONFLICT(k) DO UPDATE SET a=:a||@c, c=$d", []any{sql.Named("d", "D"), sql.Named("c", "C"), sql.Named("b", "B"), sql.Named("a", "A"), sql.Named("k", 1)}, "AC,yq,D"},
+		{"INSERT INTO t(k,a) VALUES(:k,:a),(:k,:b) ON CONFLICT(k) DO UPDATE SET a=:a||@c, c=$d", []any{1, "one", "two", "three", "four"}, "onethree,yq,four"},
+		{"INSERT INTO t(k,a) SELECT ?, ? WHERE ? ON CONFLICT DO UPDATE SET b=(SELECT ?||?||a FROM t WHERE k=?), c=?", []any{1, "n", true, "u", "v", 2, "w"}, "onethree,uvA,w"},
+		{"WITH w(x) AS (SELECT ?) INSERT INTO t(k) VALUES(?) ON CONFLICT(k) DO UPDATE SET a=(SELECT x FROM w WHERE x<>?)||excluded.k", []any{"with", 1, "other"}, "with1,uvA,w"},
+		{"UPDATE t SET a=?; INSERT INTO t(k,a) VALUES(?,?) ON CONFLICT(k) DO UPDATE SET a=a||excluded.a||?, b=?", []any{"s", 1, "t", "u", "v"}, "stu,v,w"},
+		{"UPDATE t SET a=(SELECT ?||x.k||t.k FROM t x WHERE x.k>=t.k AND x.k>?), b=? WHERE k=?", []any{"m", 1, "n", 1}, "m21,n,w"},
+		{"INSERT INTO t(k) VALUES(?) ON CONFLICT(k) DO UPDATE SET a=? RETURNING ?||a||b||c", []any{1, "r", "s"}, "r,n,w"},
+	} {
+		mustExec(t, db, x.text, x.args...)
+		expect(t, db, x.want, "SELECT a||','||b||','||c FROM t WHERE k=1")
+	}
+	mustFail(t, db, ErrRange, "INSERT INTO t(k) VALUES(:k) ON CONFLICT(k) DO UPDATE SET a=:a", sql.Named("k", 1))
+}
+
+// TestUpsertFromConnections has connections run the same texts while the schema
+// changes: they share what was made of a text.
+func TestUpsertFromConnections(t *testing.T) {
+	db := testDB(t, "")
+	mustExec(t, db, "CREATE TABLE t(k INTEGER PRIMARY KEY, n INT DEFAULT 0); CREATE TABLE u(k UNIQUE, s)")
+	var g sync.WaitGroup
+	const workers, rounds = 4, 25
+	for range workers {
+		g.Go(func() {
+			for i := range rounds {
+				for _, text := range []string{
+					"INSERT INTO t(k,n) VALUES(7,1) ON CONFLICT(k) DO UPDATE SET n=n+excluded.n",
+					"INSERT INTO u(k,s) VALUES(1,'x') ON CONFLICT(k) DO UPDATE SET s=(SELECT max(n) FROM t)||excluded.s RETURNING s",
+				} {
+					if _, err := db.Exec(text); err != nil {
+						t.Error(err)
+					}
+				}
+				if i%10 == 5 {
+					if _, err := db.Exec("CREATE INDEX IF NOT EXISTS i ON t(n); DROP INDEX IF EXISTS i"); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	g.Wait()
+	expect(t, db, workers*rounds, "SELECT n FROM t")
 }
