@@ -354,9 +354,9 @@ collations, expressions and WHERE, in INSERT … SELECT, with OR clauses, RETURN
 in the bodies of triggers. SET sees what the statement has done so far, in an UPDATE
 too. What differs from SQLite:
 
-  - A subquery behind IN in a SET or WHERE of DO UPDATE, and in the SET of an UPDATE
-    that is evaluated row by row, is run for each row. Other subqueries that do not
-    depend on the row are computed once, as in SQLite.
+  - A subquery behind IN or a comparison, in a SET or WHERE of DO UPDATE and in the SET
+    of an UPDATE that is evaluated row by row, is run for each row. Other subqueries
+    that do not depend on the row are computed once, as in SQLite.
   - SET (a, b) = (SELECT …) runs the query once for each of its columns.
   - A statement on a table WITHOUT ROWID goes through rows that are there in the
     order they were inserted.

@@ -179,10 +179,20 @@ func partOf(subquery string, at, width int) string {
 func (q *query) text(root ast.Node) string {
 	n := q.n
 	var e Edits
+	stays := map[ast.Node]bool{} // subqueries whose affinity a comparison needs
 	var walk func(x ast.Node) bool
 	walk = func(node ast.Node) bool {
+		for _, operand := range comparedBy(node) {
+			if sub, ok := bare(operand).(*ast.SubqueryExpr); ok && hasAffinity(sub) {
+				stays[sub] = true
+			}
+		}
 		switch x := node.(type) {
 		case *ast.SubqueryExpr, *ast.ExistsExpr:
+			if stays[node] {
+				q.notice(node.(*ast.SubqueryExpr).Select)
+				return true
+			}
 			if once, ok := q.onceOf(node, -1, 0); ok {
 				e.Replace(x.Pos(), x.End(), once)
 				return false
@@ -251,7 +261,52 @@ func (q *query) onceOf(sub ast.Node, at, of int) (string, bool) {
 	return n.Once(len(q.list.Once) - 1), true
 }
 
-// notice finds out whether the subquery of an IN depends on the row.
+// comparedBy returns the operands of a comparison.
+func comparedBy(n ast.Node) []ast.Expr {
+	switch x := n.(type) {
+	case *ast.BinaryExpr:
+		if x.Op >= ast.OpEq && x.Op <= ast.OpGe {
+			return []ast.Expr{x.X, x.Y}
+		}
+	case *ast.IsExpr:
+		return []ast.Expr{x.X, x.Y}
+	case *ast.BetweenExpr:
+		return []ast.Expr{x.X, x.Lo, x.Hi}
+	case *ast.InExpr:
+		return []ast.Expr{x.X}
+	}
+	return nil
+}
+
+// bare strips parentheses and COLLATE.
+func bare(e ast.Expr) ast.Expr {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.CollateExpr:
+			e = x.X
+		default:
+			return e
+		}
+	}
+}
+
+// hasAffinity reports whether a subquery may have an affinity: that of a column or
+// of a CAST. A value that was computed before has none.
+func hasAffinity(s *ast.SubqueryExpr) bool {
+	core, ok := s.Select.Cores[0].(*ast.SelectQuery)
+	if !ok || len(core.Columns) != 1 {
+		return false
+	}
+	switch bare(core.Columns[0].Expr).(type) {
+	case *ast.Ident, *ast.QualifiedRef, *ast.CastExpr, *ast.SubqueryExpr, *ast.Star:
+		return true
+	}
+	return false
+}
+
+// notice finds out whether a subquery that is not computed once depends on the row.
 func (q *query) notice(sel *ast.SelectStmt) {
 	if q.within > 0 || q.list.Correlated {
 		return
