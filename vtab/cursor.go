@@ -45,6 +45,7 @@ type cursor struct {
 	at     int32
 
 	src    *frame         // row source: buf has one empty entry for its row
+	shown  frame          // that src points to
 	stored []engine.Entry // row source: those of its rows that are left
 	past   *past          // old state: what is read instead of the present one
 	then   pastRow        // of past, computed
@@ -107,7 +108,7 @@ func (q *cursor) release() {
 	clear(q.buf[:q.n])
 	q.n, q.i, q.next = 0, 0, 0
 	q.scan = engine.Scanner{}
-	q.list, q.listed, q.view, q.src = q.list[:0], 0, nil, nil
+	q.list, q.listed, q.view, q.src, q.shown = q.list[:0], 0, nil, nil, frame{}
 	q.past, q.odd, q.stored = nil, false, nil
 	clear(q.then.vals[:cap(q.then.vals)])
 	q.then = pastRow{vals: q.then.vals[:0], done: q.then.done[:0]}

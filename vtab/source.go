@@ -48,13 +48,13 @@ func (q *cursor) filterSource(v row.Value) error {
 	if v.Kind() == row.Int && v.Int() < 0 {
 		for i := len(frames) - 1; i >= 0; i-- {
 			if frames[i].kind == v.Int() {
-				f := frames[i] // a copy: the stack may move
-				if f.rows != nil {
-					q.stored = f.rows
+				if rows := frames[i].rows; rows != nil {
+					q.stored = rows
 					return q.start()
 				}
-				q.src, q.odd = &f, true
-				q.one(f.rowid, "")
+				q.shown = frames[i] // a copy: the stack may move
+				q.src, q.odd = &q.shown, true
+				q.one(q.shown.rowid, "")
 				return nil
 			}
 		}
