@@ -14,6 +14,7 @@ import (
 var (
 	triggerSeed  = flag.Uint64("trigger.seed", 0, "seed of the first program of TestTriggersDifferential; 0 chooses one")
 	triggerCount = flag.Int("trigger.programs", 0, "programs of TestTriggersDifferential; 0 is the usual number")
+	triggerFail  = flag.Bool("trigger.fail", false, "with FAIL, which is not SQLite's everywhere: see the package's documentation")
 	triggerAll   = flag.Bool("trigger.all", false, "go on after a program that differs")
 )
 
@@ -134,7 +135,7 @@ type triggerProgram struct {
 	tables   []*triggerTable
 	triggers int
 	keys     bool // foreign keys
-	fails    bool // FAIL and ROLLBACK
+	ends     bool // ROLLBACK
 	temp     bool
 }
 
@@ -142,6 +143,7 @@ type triggerTable struct {
 	name    string
 	columns []string
 	id      bool // id is its rowid
+	keyed   bool // it is WITHOUT ROWID
 	unique  []string
 	shown   []string // columns that are not set: generated ones
 }
@@ -156,7 +158,7 @@ func (p *triggerProgram) one(s ...string) string { return s[p.n(len(s))] }
 func (p *triggerProgram) any() *triggerTable     { return p.tables[p.n(len(p.tables))] }
 
 func (p *triggerProgram) script() (out []pairText) {
-	p.keys, p.fails, p.temp = p.in(3), p.in(3), p.in(4)
+	p.keys, p.ends, p.temp = p.in(3), p.in(3), p.in(4)
 	add := func(text string) { out = append(out, pairText{text, text}) }
 	add("CREATE TABLE log(a,b,c,d,e,f)")
 	if p.keys {
@@ -193,7 +195,7 @@ func (p *triggerProgram) script() (out []pairText) {
 		}
 		add(text)
 	}
-	if p.fails || p.keys {
+	if p.ends || p.keys {
 		// What a failed row had changed before, and what last_insert_rowid() is after
 		// a failure, is nobody's.
 		r := strings.NewReplacer(",changes()", ",0", "SELECT changes(),", "SELECT 0,", "last_insert_rowid()", "0")
@@ -209,8 +211,11 @@ func (p *triggerProgram) clause() string {
 		return ""
 	}
 	list := []string{"IGNORE", "REPLACE", "ABORT"}
-	if p.fails {
-		list = append(list, "FAIL", "ROLLBACK")
+	if p.ends {
+		list = append(list, "ROLLBACK")
+	}
+	if *triggerFail {
+		list = append(list, "FAIL")
 	}
 	return " ON CONFLICT " + p.one(list...)
 }
@@ -220,8 +225,11 @@ func (p *triggerProgram) or() string {
 		return ""
 	}
 	list := []string{"OR IGNORE ", "OR REPLACE ", "OR ABORT "}
-	if p.fails {
-		list = append(list, "OR FAIL ", "OR ROLLBACK ")
+	if p.ends {
+		list = append(list, "OR ROLLBACK ")
+	}
+	if *triggerFail {
+		list = append(list, "OR FAIL ")
 	}
 	return p.one(list...)
 }
@@ -234,12 +242,9 @@ func (p *triggerProgram) table(k int) pairText {
 	case 0, 1, 2:
 		defs = append(defs, "id INTEGER PRIMARY KEY"+p.clause()+p.one("", "", "", " AUTOINCREMENT"))
 		t.columns, t.id, t.unique = []string{"id"}, true, []string{"id"}
-	case 3: // rows are gone through in another order there, so few
-		if !p.in(4) {
-			break
-		}
+	case 3:
 		defs = append(defs, "id INTEGER")
-		t.columns, t.unique = []string{"id"}, []string{"id"}
+		t.columns, t.unique, t.keyed = []string{"id"}, []string{"id"}, true
 		tail = ", PRIMARY KEY(id)) WITHOUT ROWID"
 	}
 	column := func(name, typ string, unique int) {
@@ -338,6 +343,9 @@ func (p *triggerProgram) change(t *triggerTable, scope []string) string {
 	case 4, 5:
 		return p.update(t, scope)
 	}
+	if t.keyed { // a row at a time: the order of several is another one
+		return "DELETE FROM " + t.name + " WHERE id IS " + p.value(scope)
+	}
 	return "DELETE FROM " + t.name + " WHERE " + p.condition(append(slices.Clone(t.columns), t.shown...), scope)
 }
 
@@ -401,9 +409,13 @@ func (p *triggerProgram) upsert(t *triggerTable, scope []string) string {
 
 func (p *triggerProgram) update(t *triggerTable, scope []string) string {
 	values := append(append([]string(nil), scope...), t.columns...)
-	set := p.one(t.columns...) + "=" + p.value(values)
+	columns := t.columns
+	if t.keyed {
+		columns = columns[1:] // one that is replaced may be the one to come
+	}
+	set := p.one(columns...) + "=" + p.value(values)
 	if p.in(2) {
-		set += "," + p.one(t.columns...) + "=" + p.value(values)
+		set += "," + p.one(columns...) + "=" + p.value(values)
 	}
 	return "UPDATE " + p.or() + t.name + " SET " + set + " WHERE " + p.condition(t.columns, scope)
 }
@@ -444,8 +456,11 @@ func (p *triggerProgram) trigger() string {
 			s += fmt.Sprintf("INSERT INTO log SELECT 'r%d',%s,%s,%s,last_insert_rowid(),changes(); ", p.triggers, p.one(scope...), p.one(scope...), p.one(scope...))
 		case 6:
 			actions := []string{"IGNORE", "ABORT, 'boom'"}
-			if p.fails {
-				actions = append(actions, "ROLLBACK, 'rolled back'", "FAIL, 'failed'")
+			if p.ends {
+				actions = append(actions, "ROLLBACK, 'rolled back'")
+			}
+			if *triggerFail {
+				actions = append(actions, "FAIL, 'failed'")
 			}
 			s += fmt.Sprintf("SELECT RAISE(%s) WHERE %s; ", p.one(actions...), p.condition(scope, scope))
 		default:

@@ -23,14 +23,18 @@ const (
 
 // baseSchemaFrames returns a schema as the frames that a base begins with.
 func baseSchemaFrames(s *Schema) []wal.Schema {
+	layout := uint8(schemaLayout)
 	frame := func(op uint8, fill func(e *schemaEncoder)) wal.Schema {
-		e := schemaEncoder{buf: []byte{schemaLayout}}
+		e := schemaEncoder{buf: []byte{layout}}
 		e.uint(s.version)
 		fill(&e)
 		return wal.Schema{Op: op, Body: string(e.buf)}
 	}
 	frames := []wal.Schema{frame(opBaseSchema, func(e *schemaEncoder) { e.uint(uint64(len(s.objects))) })}
 	for _, o := range s.objects {
+		if layout = schemaLayout; s.onTable(o) {
+			layout = alterLayout
+		}
 		frames = append(frames, frame(opBaseObject, func(e *schemaEncoder) {
 			e.byte(uint8(o.Kind))
 			if o.Kind == KindTable {
@@ -60,8 +64,9 @@ func (b *baseSchema) done() bool { return b.begun && b.left == 0 }
 // take adds a frame.
 func (b *baseSchema) take(f wal.Schema) error {
 	d := schemaDecoder{buf: []byte(f.Body)}
-	if layout := d.byte(); layout != schemaLayout && d.err == nil {
-		return fmt.Errorf("%w: schema record of layout %d, known is %d", ErrNewer, layout, schemaLayout)
+	layout := d.byte()
+	if layout != schemaLayout && layout != alterLayout && d.err == nil {
+		return fmt.Errorf("%w: schema record of layout %d, known are %d and %d", ErrNewer, layout, schemaLayout, alterLayout)
 	}
 	version := d.uint()
 	switch {
@@ -69,6 +74,9 @@ func (b *baseSchema) take(f wal.Schema) error {
 		*b = baseSchema{version: version, left: d.uint(), begun: true, objects: newSchema(version, nil)}
 	case f.Op == opBaseObject && b.begun && b.left > 0 && version == b.version:
 		o := d.object()
+		if d.err == nil && layout == alterLayout && o.Kind != KindTrigger {
+			d.fail("%s %q of layout %d", o.Kind, o.Name, layout)
+		}
 		if d.err == nil {
 			if err := b.add(o); err != nil {
 				return err

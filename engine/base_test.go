@@ -197,7 +197,7 @@ func FuzzBaseSchema(f *testing.F) {
 		return def
 	}()}.alter(newSchema(0, nil), 3)
 	must(f, err)
-	s, err = CreateObject{Object{Kind: KindView, Name: "v", SQL: "CREATE VIEW v"}}.alter(s, 5)
+	s, err = CreateObject{Object: Object{Kind: KindView, Name: "v", SQL: "CREATE VIEW v"}}.alter(s, 5)
 	must(f, err)
 	frames := baseSchemaFrames(s)
 	for _, fr := range frames {

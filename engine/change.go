@@ -36,7 +36,11 @@ type DropIndex struct {
 }
 
 // CreateObject adds a view or a trigger.
-type CreateObject struct{ Object Object }
+type CreateObject struct {
+	Object Object
+
+	onTable bool // it is a trigger on a table; set by Apply, for the codec
+}
 
 // DropObject removes a view, with the triggers on it, or a trigger.
 type DropObject struct {

@@ -165,7 +165,7 @@ func TestCompactionBaseOfRenamedTable(t *testing.T) {
 	s, err := Open(t.Context(), o)
 	must(t, err)
 	wait(t, s, update(t, s, all(createTable("t"), put("t", 1, 1, "x"), func(tx *Tx) error {
-		return tx.Apply(CreateObject{Object{Kind: KindTrigger, Name: "g", TblName: "t", SQL: "CREATE TRIGGER g"}})
+		return tx.Apply(CreateObject{Object: Object{Kind: KindTrigger, Name: "g", TblName: "t", SQL: "CREATE TRIGGER g"}})
 	})))
 	wait(t, s, update(t, s, func(tx *Tx) error {
 		def := *tx.Schema().Lookup("t").Table

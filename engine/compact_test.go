@@ -127,7 +127,7 @@ func compactAndReopen(t *testing.T, shards int) {
 		def.Durable = false
 		return tx.Apply(CreateTable{Def: def})
 	}, func(tx *Tx) error {
-		return tx.Apply(CreateObject{Object{Kind: KindView, Name: "w", SQL: "CREATE VIEW w"}})
+		return tx.Apply(CreateObject{Object: Object{Kind: KindView, Name: "w", SQL: "CREATE VIEW w"}})
 	})))
 	rng := rand.New(rand.NewPCG(1, uint64(shards)))
 	change := func(n int) {

@@ -136,7 +136,7 @@ func (g *generator) change(tx *Tx) error {
 		return tx.Apply(ReplaceTable{Def: &def})
 	case 4:
 		g.count["create view"]++
-		return tx.Apply(CreateObject{Object{Kind: KindView, Name: name, SQL: "CREATE VIEW " + name}})
+		return tx.Apply(CreateObject{Object: Object{Kind: KindView, Name: name, SQL: "CREATE VIEW " + name}})
 	}
 	for _, o := range tx.Schema().Objects() {
 		if o.Kind == KindView {

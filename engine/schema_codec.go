@@ -18,8 +18,8 @@ import (
 // must fulfil beyond its form is checked when the change is applied.
 //
 // Layout 2 has the same form. It is that of changes which programs that know
-// nothing but layout 1 cannot make: ReplaceObject, and a ReplaceTable with new
-// columns.
+// nothing but layout 1 cannot make: ReplaceObject, a ReplaceTable with new columns,
+// and a CreateObject of a trigger on a table, which they could not fire.
 const (
 	schemaLayout = 1
 	alterLayout  = 2
@@ -101,6 +101,10 @@ func layoutOf(c Change) uint8 {
 	switch c := c.(type) {
 	case ReplaceObject:
 		return alterLayout
+	case CreateObject:
+		if c.onTable {
+			return alterLayout
+		}
 	case ReplaceTable:
 		if c.grows {
 			return alterLayout
@@ -127,7 +131,7 @@ func decodeChange(op uint8, body []byte) (c Change, version uint64, err error) {
 	case opDropIndex:
 		c = DropIndex{Table: TableID(d.uint()), Index: d.uint()}
 	case opCreateObject:
-		c = CreateObject{Object: d.plainObject()}
+		c = CreateObject{Object: d.plainObject(), onTable: layout == alterLayout}
 	case opDropObject:
 		c = DropObject{Kind: d.kind(), Name: d.text()}
 	case opReplaceTable:

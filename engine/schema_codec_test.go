@@ -56,6 +56,7 @@ func sampleChanges() []Change {
 		DropIndex{Table: 300, Index: 301},
 		CreateObject{Object: Object{Kind: KindView, Name: "v", TblName: "v", SQL: "CREATE VIEW v AS SELECT 1"}},
 		CreateObject{Object: Object{Kind: KindTrigger, Name: "t", TblName: "v", SQL: "CREATE TRIGGER t …"}},
+		CreateObject{Object: Object{Kind: KindTrigger, Name: "u", TblName: "t", SQL: "CREATE TRIGGER u …"}, onTable: true},
 		DropObject{Kind: KindTrigger, Name: "t"},
 		ReplaceTable{Def: def},
 		CreateTable{Def: altered},

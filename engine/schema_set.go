@@ -145,6 +145,11 @@ func (s *Schema) position(kind ObjectKind, name string) int {
 	})
 }
 
+// onTable reports that an object is a trigger on a table.
+func (s *Schema) onTable(o *Object) bool {
+	return o.Kind == KindTrigger && s.position(KindTable, o.TblName) >= 0
+}
+
 func (s *Schema) tablePosition(id TableID) int {
 	return slices.IndexFunc(s.objects, func(o *Object) bool {
 		return o.Kind == KindTable && o.Table.ID == id

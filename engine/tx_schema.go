@@ -145,6 +145,9 @@ func (t *txState) assignIDs(c Change) (Change, error) {
 		}
 		old := t.schema.Table(def.ID)
 		return ReplaceTable{Def: def, grows: old != nil && len(def.Columns) > len(old.Columns)}, nil
+	case CreateObject:
+		c.onTable = t.schema.onTable(&c.Object)
+		return c, nil
 	case CreateIndex:
 		if c.Index == nil {
 			return nil, fmt.Errorf("%w: no definition", ErrInvalidChange)
