@@ -275,7 +275,7 @@ func (p *triggerProgram) table(k int) pairText {
 		if parent := p.any(); len(parent.unique) > 0 {
 			defs = append(defs, fmt.Sprintf("FOREIGN KEY(%s) REFERENCES %s(%s)%s%s%s", p.one("a", "c"), parent.name, parent.unique[0],
 				p.one("", " ON DELETE CASCADE", " ON DELETE CASCADE", " ON DELETE SET DEFAULT", " ON DELETE RESTRICT"),
-				p.one("", " ON UPDATE CASCADE", " ON UPDATE CASCADE", " ON UPDATE SET NULL", " ON UPDATE RESTRICT"),
+				p.one("", " ON UPDATE CASCADE", " ON UPDATE CASCADE", " ON UPDATE RESTRICT"),
 				p.one("", "", " DEFERRABLE INITIALLY DEFERRED")))
 		}
 	}

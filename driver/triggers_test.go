@@ -165,4 +165,11 @@ var triggerScripts = map[string]string{
 		CREATE TRIGGER r5 AFTER DELETE ON t BEGIN INSERT INTO log VALUES(NULL, 'ad', OLD.id, OLD.g, OLD.s); END;
 		INSERT INTO t(a) VALUES(1), (2), (3); UPDATE t SET a = a + 10 WHERE g > 2; DELETE FROM t WHERE s = '24!';
 		SELECT * FROM log; SELECT * FROM t;`,
+	"replaced": `
+		PRAGMA recursive_triggers=ON;
+		CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE);
+		CREATE TRIGGER r AFTER DELETE ON t BEGIN INSERT INTO t(a) VALUES(OLD.a + 100); END;
+		INSERT INTO t(a) VALUES(1), (2);
+		INSERT OR REPLACE INTO t(a) VALUES(1);
+		SELECT * FROM t;`,
 }

@@ -94,7 +94,7 @@ func (ch *change) insertChecked(auto bool) error {
 	if err := ch.makeRoom(); err != nil {
 		return err
 	}
-	if err := ch.recheck(rec, 0, false, auto); err != nil {
+	if err := ch.recheck(rec, 0, false, auto && !ch.replaceFires()); err != nil { // a trigger may have taken the rowid
 		return err
 	}
 	if ch.keys != nil {
