@@ -115,3 +115,9 @@ func countParams(text string) int {
 	n.Map(text)
 	return n.High()
 }
+
+// takesNone reports of kinds of statements that parameters are an error in them,
+// which SQLite tells better than their number would.
+func takesNone(kind sqltext.Kind) bool {
+	return kind == sqltext.CreateTrigger || kind == sqltext.CreateIndex || kind == sqltext.CreateView
+}

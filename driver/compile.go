@@ -155,7 +155,7 @@ func (c *conn) build(p *piece) error {
 	}
 	if err != nil && m.text != p.Text && m.plans == nil {
 		// The message must be about what the user wrote.
-		if orig, _, plain := c.db.Prepare(p.Text); plain != nil {
+		if orig, _, plain := c.db.Prepare(p.Text); plain != nil && !ofVirtual(plain) {
 			err = plain
 		} else if orig != nil {
 			orig.Finalize()
@@ -205,10 +205,17 @@ func (c *conn) checkBuilt(p *piece, st *vtab.Stmt) error {
 // codeAuth is SQLITE_AUTH, the authorizer's refusal.
 const codeAuth = 23
 
+// ofVirtual reports whether an error is about what SQLite cannot do with virtual
+// tables, which is not what is wrong with a statement of a user.
+func ofVirtual(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "virtual table")
+}
+
 // explainInvalid finds the message for a text the parser refuses: a CREATE that
-// does not parse must not be answered by the authorizer.
+// does not parse must not be answered by the authorizer, nor for what main has in
+// the place of tables.
 func (c *conn) explainInvalid(s *sqltext.Stmt, err error) error {
-	if e, ok := errors.AsType[*vtab.Error](err); !ok || e.Code != codeAuth {
+	if e, ok := errors.AsType[*vtab.Error](err); !ok || e.Code != codeAuth && !ofVirtual(err) {
 		return err
 	}
 	sh := &c.sh.tables.shadow
@@ -282,6 +289,11 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema, ps *pla
 			return "", err
 		}
 	}
+	if s.Kind == sqltext.Explain {
+		if err := c.cutExplained(s, schema, &e); err != nil {
+			return "", err
+		}
+	}
 	if c.fails(s, to, schema) {
 		s.SpliceOrFail(&e)
 	}
@@ -289,6 +301,32 @@ func (c *conn) rewrite(s *sqltext.Stmt, to place, schema *engine.Schema, ps *pla
 		clause.Cut(&e)
 	}
 	return e.Apply(s.Text), nil
+}
+
+// cutExplained cuts what SQLite does not do on virtual tables out of a statement that
+// is explained. Neither clause has a part in the plan.
+func (c *conn) cutExplained(s *sqltext.Stmt, schema *engine.Schema, e *sqltext.Edits) error {
+	x := s.Explained()
+	if x == nil || !x.Kind.IsDML() || !x.Upsert && !x.Return {
+		return nil
+	}
+	to, err := c.locate(x.Target, schema, "table", "view")
+	if err != nil || to != inStore {
+		return err
+	}
+	ps := planning{stmt: x, schema: schema}
+	if err := c.validate(&ps); err != nil {
+		return err
+	}
+	if clause, _, ok := returningOf(x, to, schema); ok {
+		s.CutExplained(e, clause.Start, clause.End)
+	}
+	for _, ins := range x.Inserts() {
+		if start, end := ins.Upserts(); end > 0 && c.storeTable(&ps, ins.Target()) != nil {
+			s.CutExplained(e, start, end)
+		}
+	}
+	return nil
 }
 
 // fails reports that something may end a statement with FAIL that the statement

@@ -193,7 +193,7 @@ func (c *conn) validate(ps *planning) error {
 	if !ok {
 		return err
 	}
-	if len(c.names.temp) > temporary || len(c.names.files) > 0 || strings.HasPrefix(e.Msg, "no such table") || strings.HasPrefix(e.Msg, "unknown database") {
+	if len(c.names.temp) > temporary || len(c.names.files) > 0 || strings.HasPrefix(e.Msg, "no such table") || strings.HasPrefix(e.Msg, "unknown database") || readsPast(err) {
 		ps.unsure = true
 		return nil
 	}

@@ -24,6 +24,10 @@ func TestExplainQueryPlan(t *testing.T) {
 		{"SELECT name FROM named WHERE id = 1", "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH i USING PRIMARY KEY (sku=?)"},
 		{"UPDATE orders SET qty = 1 WHERE sku = 'x'", "SEARCH orders USING INDEX orders_sku (sku=?)"},
 		{"DELETE FROM orders WHERE sku = 'x'", "SEARCH orders USING COVERING INDEX orders_sku (sku=?)"},
+		{"DELETE FROM orders WHERE sku = ? RETURNING *, ?", "SEARCH orders USING COVERING INDEX orders_sku (sku=?)"},
+		{"UPDATE orders SET qty = 1 WHERE sku = 'x' RETURNING id", "SEARCH orders USING INDEX orders_sku (sku=?)"},
+		{"INSERT INTO orders SELECT * FROM orders WHERE sku = ? ON CONFLICT(id) DO UPDATE SET qty = ? WHERE qty > 1 RETURNING *", "SEARCH orders USING INDEX orders_sku (sku=?)"},
+		{"INSERT INTO orders VALUES(1, 2, 3) ON CONFLICT DO NOTHING", ""},
 	} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN "+q.sql, make([]any, strings.Count(q.sql, "?"))...)
 		if err != nil {

@@ -91,7 +91,7 @@ func (c *conn) checkGenerated(p *piece, schema *engine.Schema) error {
 		if st != nil {
 			st.Finalize()
 		}
-		if namesUnknown(err) {
+		if namesUnknown(err) || readsPast(err) {
 			return nil
 		}
 		return err

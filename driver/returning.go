@@ -112,7 +112,7 @@ func (c *conn) describeReturning(p *piece, clause sqltext.Returning, def *engine
 			text = p.WithoutArgs()
 			plain, _, err = sh.db.Prepare(text)
 		}
-		if namesUnknown(err) {
+		if namesUnknown(err) || readsPast(err) { // a trigger may do that, too
 			plain, _, err = sh.db.Prepare(clause.Alone(sqltext.Quote(def.Name)))
 		}
 		if namesUnknown(err) {

@@ -59,6 +59,9 @@ func newStmt(c *conn, text string) *stmt {
 	for _, r := range rt.pieces {
 		s.pieces = append(s.pieces, &piece{Stmt: r.stmt, numbers: r.numbers, read: r})
 	}
+	if len(s.pieces) == 1 && takesNone(s.pieces[0].Kind) {
+		s.params = 0
+	}
 	return s
 }
 

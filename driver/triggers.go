@@ -115,7 +115,7 @@ func (c *conn) checkFirings(p *piece) error {
 		if st != nil {
 			st.Finalize()
 		}
-		if err == nil || c.names.beside() && !c.firingError(err) {
+		if err == nil || readsPast(err) || c.names.beside() && !c.firingError(err) {
 			return nil // it names something the shadow does not have
 		}
 		if e, ok := errors.AsType[*vtab.Error](err); !ok || strings.HasPrefix(e.Msg, "no such table: ") && !strings.HasPrefix(e.Msg, "no such table: main.") {

@@ -168,13 +168,21 @@ func (s *Stmt) DetachName() string {
 	return termColumn(s.Text, n.Name)
 }
 
-// Explained returns the kind of the statement an EXPLAIN is about.
+// Explained returns the statement an EXPLAIN is about.
 func (s *Stmt) Explained() *Stmt {
 	n, ok := s.node.(*ast.ExplainStmt)
 	if !ok {
 		return nil
 	}
 	return Parse(s.Text[n.Stmt.Pos():n.Stmt.End()])
+}
+
+// CutExplained cuts a part of the statement that an EXPLAIN is about, in whose text
+// the offsets are.
+func (s *Stmt) CutExplained(e *Edits, start, end int) {
+	if n, ok := s.node.(*ast.ExplainStmt); ok {
+		e.Put(n.Stmt.Pos()+start, n.Stmt.Pos()+end, "")
+	}
 }
 
 // HasWord reports whether a word stands in a text outside of quotes and

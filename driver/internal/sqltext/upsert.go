@@ -46,7 +46,16 @@ func (i Insertion) Clauses(n *Nesting) ([]Clause, error) {
 // CutUpserts takes the ON CONFLICT clauses out, with the edits
 // within them. It comes after Splice.
 func (i Insertion) CutUpserts(e *Edits) {
-	if n := len(i.n.Upserts); n > 0 {
-		e.Put(i.n.Upserts[0].Pos(), i.n.Upserts[n-1].End(), "")
+	if start, end := i.Upserts(); end > 0 {
+		e.Put(start, end, "")
 	}
+}
+
+// Upserts returns where the ON CONFLICT clauses stand, 0, 0 without one.
+func (i Insertion) Upserts() (start, end int) {
+	n := len(i.n.Upserts)
+	if n == 0 {
+		return 0, 0
+	}
+	return i.n.Upserts[0].Pos(), i.n.Upserts[n-1].End()
 }
