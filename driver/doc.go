@@ -376,7 +376,8 @@ Few things differ from SQLite's:
   - A DELETE or UPDATE of many rows of a table WITHOUT ROWID goes by the order in
     which the rows came, not by the key.
   - Rows that on_full=drop_oldest drops fire no triggers.
-  - Renaming a table renames it in the head of a temporary trigger, not in its body.
+  - Renaming a table renames it in the head of a temporary trigger, not in its body,
+    and renaming a column leaves a temporary trigger as it is.
 
 # ALTER TABLE
 
