@@ -10,9 +10,9 @@ import (
 	"github.com/tidemarkdb/tidemark/engine/segment"
 )
 
-// rewrite writes a segment of a secondary index anew, with one key in the place of
-// another.
-func (x *segmentSpecimen) rewrite(t *testing.T, g *catalog.Segment, n int, key string) {
+// rewrite writes a segment of a secondary index anew, with another key in the
+// place of one.
+func (x *segmentSpecimen) rewrite(t *testing.T, g *catalog.Segment, n int, key func(list []segment.SecondaryEntry) string) {
 	t.Helper()
 	file, err := x.mem.Open(g.Path)
 	must(t, err)
@@ -32,7 +32,7 @@ func (x *segmentSpecimen) rewrite(t *testing.T, g *catalog.Segment, n int, key s
 	if n < 0 {
 		n += len(entries)
 	}
-	entries[n].Key = key
+	entries[n].Key = key(entries)
 	slices.SortFunc(entries, func(a, b segment.SecondaryEntry) int { return strings.Compare(a.Key, b.Key) })
 	must(t, file.Truncate(0))
 	w, err := segment.NewWriter(file, h)
@@ -72,12 +72,44 @@ func TestSegmentsLoadShortEntry(t *testing.T) {
 						if len(x.state.IndexState.Segments) == 0 {
 							continue
 						}
-						x.rewrite(t, &x.state.IndexState.Segments[0], at, key)
+						x.rewrite(t, &x.state.IndexState.Segments[0], at, func([]segment.SecondaryEntry) string { return key })
 						at = -1 - at // the first one, and the last one
 						x.wantSame(t, fmt.Sprintf("entry %x in index %d of table %q, %d segments", key, i, table, len(files)))
 					}
 				}
 			}
 		}
+	}
+}
+
+// One that makes rows equal in a unique index that are not is damaged, too: the index is
+// made from the rows.
+func TestSegmentsLoadFalseTwins(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		x := newSegmentSpecimen(t, changes)
+		def := x.whole.Schema().Lookup("k").Table
+		if !def.Indexes[0].Unique {
+			t.Fatal("the index is not unique")
+		}
+		all := make([]int, len(x.state.Base))
+		for i := range all {
+			all[i] = i
+		}
+		g := x.write(t, def, def.Indexes[0], all...)
+		made := 0
+		x.rewrite(t, g, -1, func(list []segment.SecondaryEntry) string {
+			for i := len(list) - 2; i >= 0; i-- { // one that is none of NULL
+				if key, _ := splitEntry(list[i].Key); !list[i].Null {
+					_, rowid := splitEntry(list[len(list)-1].Key)
+					made++
+					return string(appendRowid([]byte(key), rowid))
+				}
+			}
+			return ""
+		})
+		if made != 1 {
+			t.Fatal("no twins")
+		}
+		x.wantSame(t, "twins in a segment")
 	}
 }
