@@ -41,7 +41,7 @@ func (r *replay) materialise(t *replayTable) error {
 func (r *replay) complete(t *replayTable, n *Table) (err error) {
 	cold := n.allIndexes()
 	if t.segs != nil {
-		if cold, err = t.segs.load(r, t, n); err != nil {
+		if cold, err = t.segs.load(t, n); err != nil {
 			return err
 		}
 	}

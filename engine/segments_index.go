@@ -19,7 +19,8 @@ import (
 // entries of its segments, but for rows that moved, and the keys of rows that moved,
 // sorted here. Both are checked as one: no two keys of a unique index are equal, and
 // there are as many entries as rows, or no more if the index is partial. A row without
-// an entry is covered like the others: a segment says of it that there is none.
+// an entry is covered like the others: a segment says of it that there is none. If not, it
+// is made from the rows, which says whether it is they that are damaged.
 
 // tableSegments are those of a table.
 type tableSegments struct {
@@ -32,7 +33,7 @@ type tableSegments struct {
 
 // load makes the indexes of a table from its segments, if it has some, and returns
 // the positions of those that are still to be made from the rows.
-func (s *tableSegments) load(r *replay, t *replayTable, n *Table) (cold []int, err error) {
+func (s *tableSegments) load(t *replayTable, n *Table) (cold []int, err error) {
 	slices.Sort(t.moved)
 	t.moved = slices.Compact(t.moved)
 	var hot []*indexBuilder
@@ -66,7 +67,12 @@ func (s *tableSegments) load(r *replay, t *replayTable, n *Table) (cold []int, e
 			}
 			cold = append(cold, b.at)
 		case made.twins != [2]int64{}:
-			return nil, r.twins(n, b.ix, made.twins)
+			// If it is the rows that are equal, that is found when they are read.
+			err := s.loads.wrong(s.indexes[b.ix.ID], "rows %d and %d of table %q are equal in unique index %q", made.twins[1], made.twins[0], t.def.Name, b.ix.Name)
+			if err := s.loads.without(t.def, b.ix.Name, err); err != nil {
+				return nil, err
+			}
+			cold = append(cold, b.at)
 		case made.tree.Len() > n.rows.Len() || b.ix.Where == 0 && made.tree.Len() < n.rows.Len():
 			err := s.loads.wrong(s.indexes[b.ix.ID], "%d entries of index %q for the %d rows of its table", made.tree.Len(), b.ix.Name, n.rows.Len())
 			if err := s.loads.without(t.def, b.ix.Name, err); err != nil {
