@@ -246,7 +246,10 @@ func (s *Store) unlink(o *catalog.Object) error {
 	}
 	// A directory goes with its last file. Nothing depends on that, and one that is
 	// not empty stays; whoever makes it again syncs all above it.
-	for dir := path.Dir(o.Path); dir != objectsDir && s.fs.Remove(dir) == nil; dir = path.Dir(dir) {
+	for dir := path.Dir(o.Path); dir != objectsDir; dir = path.Dir(dir) {
+		if delete(s.lasting, dir); s.fs.Remove(dir) != nil {
+			break
+		}
 	}
 	return nil
 }

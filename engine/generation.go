@@ -191,17 +191,22 @@ func (s *Store) mkdirs(dir string) error {
 	return s.fs.Mkdir(dir)
 }
 
-// syncDirs syncs dir and every directory above it, also those that existed
-// before: an earlier process may have died between making and syncing them.
+// syncDirs syncs dir, and the directories above it that hold an entry which is not
+// known to last, also those that existed before: an earlier process may have died
+// between making and syncing them. The caller has his turn at entries.
 func (s *Store) syncDirs(dir string) error {
-	for {
-		if err := s.fs.SyncDir(dir); err != nil {
-			return &syncError{dir, err}
+	for below := ""; ; below, dir = dir, path.Dir(dir) {
+		if !s.lasting[below] {
+			if err := s.fs.SyncDir(dir); err != nil {
+				return &syncError{dir, err}
+			}
+			if below != "" {
+				s.lasting[below] = true
+			}
 		}
 		if dir == "." {
 			return nil
 		}
-		dir = path.Dir(dir)
 	}
 }
 

@@ -25,14 +25,15 @@ type home struct {
 	lineage  [][16]byte // identities, other than id, that sealed files may have
 	settings map[string]string
 
-	checks  sync.RWMutex   // held by Check to read, and by a restore for as long as writers wait for it; taken before the write lock
-	sweeps  turns          // held by whoever removes files that nothing reaches; taken before sealers
-	entries turns          // held from making or removing an entry of a directory to its sync
-	letting turns          // held from taking a file out of a list of replaced ones to what becomes of it
-	telling turns          // held by whoever writes LOCK, which is I/O; taken before book
-	told    map[string]LSN // what LOCK says of each timeline; guarded by telling
-	sealers turns          // held by whoever changes or removes sealed files; taken before sealing
-	sealing sync.RWMutex   // held to change a generation's file when sealing it, and by Check to read
+	checks  sync.RWMutex    // held by Check to read, and by a restore for as long as writers wait for it; taken before the write lock
+	sweeps  turns           // held by whoever removes files that nothing reaches; taken before sealers
+	entries turns           // held from making or removing an entry of a directory to its sync
+	lasting map[string]bool // directories whose own entry this process has synced; guarded by entries
+	letting turns           // held from taking a file out of a list of replaced ones to what becomes of it
+	telling turns           // held by whoever writes LOCK, which is I/O; taken before book
+	told    map[string]LSN  // what LOCK says of each timeline; guarded by telling
+	sealers turns           // held by whoever changes or removes sealed files; taken before sealing
+	sealing sync.RWMutex    // held to change a generation's file when sealing it, and by Check to read
 
 	// book guards what follows. It is held for moments only, also under a Store's mu.
 	book   sync.Mutex
@@ -44,7 +45,7 @@ type home struct {
 }
 
 func newHome(fs vfs.FS) *home {
-	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), telling: newTurns(), entries: newTurns(), sealers: newTurns(), told: map[string]LSN{},
+	return &home{fs: fs, sweeps: newTurns(), letting: newTurns(), telling: newTurns(), entries: newTurns(), sealers: newTurns(), lasting: map[string]bool{}, told: map[string]LSN{},
 		begun: map[*Store]bool{}, brief: map[*Store]bool{}, moved: make(chan struct{})}
 }
 

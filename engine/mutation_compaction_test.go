@@ -202,6 +202,7 @@ var compactionFences = []fencesOf{
 `, ``, "TestCompactionsForget"},
 	}},
 	{"collect.go", ".", []fence{
+		{"a directory that goes has no entry that lasts", `if delete(s.lasting, dir); s.fs.Remove(dir) != nil {`, `if s.fs.Remove(dir) != nil {`, "TestCreateFileSyncs"},
 		{"files are held while a lease lives", ` || !s.objects.lease.over(r.lease)`, ``, "TestCompactKeeps"},
 		{"what is quarantined is reconciled when its job is over", `	if err := s.reconcile(ctx); err != nil {`, `	if err := error(nil); err != nil {`, "TestOpenRemovesWhatIsLeft"},
 		{"held files are not removed", `return kept[o.ID] })`, `return false && kept[o.ID] })`, "TestCompactKeeps"},

@@ -22,10 +22,7 @@ var logFences = []fencesOf{
 		return err
 	}
 	g.file,`, `	g.file,`, "TestCrashAtEveryOperation"},
-		{"all directories of a file are synced", `		if dir == "." {
-			return nil
-		}
-		dir = path.Dir(dir)`, `		return nil`, "TestCrashAtEveryOperation"},
+		{"all directories of a file are synced", `		if !s.lasting[below] {`, `		if below == "" {`, "TestCreateFileSyncs|TestCrashAtEveryOperation"},
 		{"a missing file is damage", `	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &CorruptError`, `	if false {
 		return nil, &CorruptError`, "TestMissingFile"},

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -193,19 +194,31 @@ func TestCreateFileSyncs(t *testing.T) {
 		}
 		return nil
 	})
-	for range 2 { // the second one in the place of what the first one left
+	all := []string{path.Dir(name), path.Dir(path.Dir(name)), objectsDir, "."}
+	created := func(want ...string) {
+		t.Helper()
 		synced = nil
 		file, err := s.createFile(name)
 		must(t, err)
 		must(t, file.Close())
-		for dir := path.Dir(name); ; dir = path.Dir(dir) {
-			if !slices.Contains(synced, dir) {
-				t.Errorf("%s is not synced", dir)
-			}
-			if dir == "." {
-				break
-			}
+		if !slices.Equal(synced, want) {
+			t.Errorf("%q are synced, and not %q", synced, want)
 		}
+	}
+	clear(s.lasting)
+	created(all...)
+	created(all[0]) // in the place of what the first one left: the directories above last
+	must(t, s.unlink(&catalog.Object{ID: 1 << 20, Path: name}))
+	created(all[:3]...) // a directory went with its only file
+	f.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncDir && op.Name == all[1] {
+			return syscall.EIO
+		}
+		return nil
+	})
+	delete(s.lasting, all[0])
+	if _, err := s.createFile(name); !errors.As(err, new(*syncError)) || s.lasting[all[0]] {
+		t.Errorf("without a sync of the directory above: %v, it lasts: %t", err, s.lasting[all[0]])
 	}
 	f.SetHook(nil)
 	f.Fail(vfs.Rule{Kinds: vfs.OpSyncDir})
