@@ -78,7 +78,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"sql", filepath.Join(missing, "below"), "SELECT 1"}, []string{missing, "parent"}},
 		{[]string{"sql", file, "SELECT 1"}, []string{file, "directory"}},
 		{[]string{"sql", "", "SELECT 1"}, []string{"directory", "empty"}},
-		{[]string{"sql", dir, "ALTER TABLE t ADD COLUMN b"}, []string{"not yet available"}},
+		{[]string{"sql", dir, "INSERT INTO tidemark_jobs(kind) VALUES('gc') RETURNING job_id"}, []string{"RETURNING", "not yet available"}},
 		{[]string{"inspect"}, []string{"directory"}},
 		{[]string{"inspect", missing}, []string{missing}},
 		{[]string{"check", missing}, []string{missing}},
