@@ -166,13 +166,13 @@ func (r *catchupRun) step() (what string, undone bool) {
 		}
 		r.made++
 		ix := fmt.Sprintf("%s_i%d", name, r.made)
-		wait(t, s, update(t, s, func(tx *Tx) error {
+		r.commit(func(tx *Tx) error {
 			def := altered(rng, tx.Schema().Lookup(name).Table, ix)
 			if def.indexNamed(ix) != nil {
 				r.ix = append(r.ix, ix)
 			}
 			return tx.Apply(ReplaceTable{Def: def})
-		}))
+		})
 		return "alter table", false
 	case n < 7:
 		for range 1 + rng.IntN(6) {
