@@ -420,8 +420,8 @@ lives. A row of a branch point has the generated columns that its table got late
     ErrBusy. Any number read it with mode=ro, each with rows in its own memory.
   - All rows but those of resident=keys tables are kept in memory. An open reads
     them from the base, and all of the log behind it.
-  - A backup refuses while an index segment that it needs is damaged or missing: a
-    job of kind index helps, and of one that only a branch point has, deleting that.
+  - A backup leaves an index segment out that is damaged or missing: the copy makes
+    it anew. That of a branch point alone is not mended in place.
   - An index on an expression, and one with WHERE, keeps what it says unique; reads
     do not use it. ADD COLUMN of a generated column, and CREATE INDEX of such an
     index, write every row of the table anew, and fail where an expression does.
