@@ -228,7 +228,9 @@ at most. A job of kind compact does it at any time and speed; it writes all of a
 of which more than a tenth is garbage. The files that are replaced stay
 while a snapshot of the process can be read from them, which the garbage collector
 finds out, and go with the last close at the latest. A compaction needs as much room
-as its output; a failed one changes nothing.
+as its output; a failed one changes nothing. While the log grows faster than a compaction keeps up with,
+writers wait before they take the write lock, for at most 50 ms each time and half of what
+is left of their deadline; writer_wait_us of tidemark_stats sums it up.
 
 # Collection, backups
 
