@@ -41,7 +41,7 @@ func TestTriggersDifferential(t *testing.T) {
 			continue
 		}
 		differ++
-		script = shrinkTriggerScript(t, script[:at+1])
+		script = shrinkScript(t, runTriggerScript, script[:at+1])
 		_, why := runTriggerScript(t, script)
 		var b strings.Builder
 		for _, s := range script {
@@ -111,21 +111,6 @@ func compareTrigger(o *oracle, s *subject, text pairText) string {
 		}
 	}
 	return ""
-}
-
-// shrinkTriggerScript leaves out what a difference does not need.
-func shrinkTriggerScript(t *testing.T, script []pairText) []pairText {
-	for again := true; again; {
-		again = false
-		for i := len(script) - 2; i >= 0; i-- {
-			less := append(append([]pairText(nil), script[:i]...), script[i+1:]...)
-			if at, why := runTriggerScript(t, less); at >= 0 && !strings.Contains(why, "no such") {
-				script, again = less[:at+1], true
-				i = min(i, len(script)-1)
-			}
-		}
-	}
-	return script
 }
 
 // triggerProgram draws one program.

@@ -44,7 +44,7 @@ func TestUpsertsDifferential(t *testing.T) {
 			continue
 		}
 		differ++
-		script = shrinkUpsertScript(t, script[:at+1])
+		script = shrinkScript(t, runUpsertScript, script[:at+1])
 		_, why := runUpsertScript(t, script)
 		var b strings.Builder
 		for _, s := range script {
@@ -156,21 +156,6 @@ func (o *oracle) native(text string, args ...any) outcome {
 	}
 	o.run("RELEASE around")
 	return out
-}
-
-// shrinkUpsertScript leaves out what a difference does not need.
-func shrinkUpsertScript(t *testing.T, script []step) []step {
-	for again := true; again; {
-		again = false
-		for i := len(script) - 2; i >= 0; i-- {
-			less := append(append([]step(nil), script[:i]...), script[i+1:]...)
-			if at, why := runUpsertScript(t, less); at >= 0 && !strings.Contains(why, "no such") {
-				script, again = less[:at+1], true
-				i = min(i, len(script)-1)
-			}
-		}
-	}
-	return script
 }
 
 // upsertProgram draws one program.
